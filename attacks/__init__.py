@@ -1,0 +1,1 @@
+"""How membership is scored: one attack per file."""

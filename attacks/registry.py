@@ -1,0 +1,79 @@
+"""The attacks there are. An attack is one file with one config and one function under `@attack`.
+
+An attack turns what the adversary observed into scores of the test runs, higher for members:
+
+    (observations, config) -> float32 array [test runs, records]
+
+It may look at the membership of the fit runs only; `Observations` holds nothing else.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+import attacks
+from condensers.errors import BadConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observations:
+    """What an adversary has: signals of fit runs with their membership, and of test runs without it.
+
+    `fit_signals` and `test_signals` are float32 `[runs, records, queries]`, `fit_members` bool `[fit runs, records]`.
+    """
+
+    fit_signals: np.ndarray
+    fit_members: np.ndarray
+    test_signals: np.ndarray
+
+
+class ScoreTestRuns(Protocol):
+    """What `@attack` decorates."""
+
+    def __call__(self, observations: Observations, config: Any) -> np.ndarray: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attack:
+    """A registered attack; `needs_fit_runs` says whether it learns from shadow runs."""
+
+    name: str
+    summary: str
+    config: type
+    score: ScoreTestRuns
+    needs_fit_runs: bool
+
+
+_ATTACKS: dict[str, Attack] = {}
+
+
+def attack(name: str, *, config: type, needs_fit_runs: bool) -> Callable[[ScoreTestRuns], ScoreTestRuns]:
+    """Register the function as the attack `name`; the first line of its docstring is its summary."""
+
+    def register(function: ScoreTestRuns) -> ScoreTestRuns:
+        summary = (function.__doc__ or "").strip().split("\n")[0]
+        _ATTACKS[name] = Attack(
+            name=name, summary=summary, config=config, score=function, needs_fit_runs=needs_fit_runs
+        )
+        return function
+
+    return register
+
+
+def all_attacks() -> dict[str, Attack]:
+    """Every attack of this package, by name."""
+    for module in pkgutil.iter_modules(attacks.__path__):
+        importlib.import_module(f"attacks.{module.name}")
+    return dict(sorted(_ATTACKS.items()))
+
+
+def get_attack(name: str) -> Attack:
+    """Look an attack up by name."""
+    found = all_attacks()
+    if name not in found:
+        raise BadConfig(f"attack {name!r} is not one of {', '.join(found)}")
+    return found[name]

@@ -1,0 +1,163 @@
+"""The victims f_S: one network per run, trained on that run's synthetic set, all runs together.
+
+Evaluation recipe of the DC/DSA/DM code base (Zhao & Bilen): SGD .01, momentum .9, weight decay 5e-4, batch 256, the
+learning rate cut to a tenth half-way; 1000 epochs with augmentation, 300 without. Training is keyed by run: nobody
+publishes its randomness.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from condensers.augment import augment, draw_augmentation, parse_strategy
+from condensers.errors import BadConfig
+from condensers.networks import Network, Parameters, chunk_size, classify, draw_parameters
+from condensers.pool import CondensedBatch, Pool
+from condensers.randomness import Randomness, to_device
+from condensers.registry import Track
+
+
+@dataclass(frozen=True, kw_only=True)
+class VictimConfig:
+    """How a victim is trained; the defaults are the published recipe."""
+
+    kind: str = "convnet"
+    width: int = 128
+    depth: int = 3
+    epochs: int = 1000
+    batch: int = 256
+    learning_rate: float = 0.01
+    momentum: float = 0.9
+    weight_decay: float = 5e-4
+    augmentation: str = "color_crop_cutout_scale_rotate"
+
+    def __post_init__(self) -> None:
+        parse_strategy(self.augmentation)
+        for name in ("width", "depth", "epochs", "batch"):
+            if getattr(self, name) < 1:
+                raise BadConfig(f"victim.{name}={getattr(self, name)}: must be at least 1")
+        if not self.learning_rate > 0:
+            raise BadConfig(f"victim.learning_rate={self.learning_rate}: must be positive")
+
+
+PRESETS: dict[str, dict[str, object]] = {
+    "paper": {},
+    "quick": {"width": 32, "depth": 2, "epochs": 300, "augmentation": "none"},
+}
+
+
+def victim_network(pool: Pool, config: VictimConfig) -> Network:
+    """The architecture that fits the pool: tables get a perceptron with one hidden layer."""
+    return Network(
+        kind=config.kind if pool.images.ndim == 4 else "linear-relu",
+        input_shape=tuple(pool.images.shape[1:]),
+        num_classes=pool.num_classes,
+        width=config.width,
+        depth=config.depth,
+    )
+
+
+def train_victims(
+    network: Network, synthetic: CondensedBatch, config: VictimConfig, *, randomness: Randomness, track: Track
+) -> Parameters:
+    """Train one network per run; returns their stacked parameters."""
+    images, labels = synthetic.images, synthetic.labels
+    runs, num_images = images.shape[:2]
+    generators = [randomness.private(position, "victim network") for position in range(runs)]
+    names = list(drawn := draw_parameters(network, generators, images.device))
+    state = {**drawn, **{f"velocity.{name}": torch.zeros_like(drawn[name]) for name in names}}
+    for epoch in track("train", config.epochs, state):
+        rate = config.learning_rate * (0.1 if epoch >= config.epochs // 2 else 1.0)
+        order = _orders(randomness, runs, num_images, epoch) if num_images > config.batch else None
+        for start in range(0, num_images, config.batch):
+            if order is None:
+                x, y = images, labels
+            else:
+                index = to_device(order[:, start : start + config.batch], images.device)
+                row = torch.arange(runs, device=images.device).unsqueeze(1)
+                x, y = images[row, index], labels[row, index]
+            x = _augmented(x, config.augmentation, randomness, epoch, start)
+            leaves = {name: state[name].detach().requires_grad_() for name in names}
+            # Runs share no parameter, so the gradient of the sum is every run's own gradient.
+            logits = classify(network, leaves, x).flatten(0, 1)
+            loss = F.cross_entropy(logits, y.flatten(0, 1), reduction="sum") / x.shape[1]
+            gradients = torch.autograd.grad(loss, list(leaves.values()))
+            for name, gradient in zip(names, gradients, strict=True):
+                velocity = state[f"velocity.{name}"]
+                velocity.mul_(config.momentum).add_(gradient).add_(state[name], alpha=config.weight_decay)
+                state[name].sub_(velocity, alpha=rate)
+    return {name: state[name] for name in names}
+
+
+def _orders(randomness: Randomness, runs: int, num_images: int, epoch: int) -> np.ndarray:
+    return np.stack([randomness.private(r, "victim order", epoch).permutation(num_images) for r in range(runs)])
+
+
+def _augmented(images: Tensor, strategy: str, randomness: Randomness, epoch: int, start: int) -> Tensor:
+    """One operation per run and step, its numbers per image, as the official training loop does."""
+    operations = parse_strategy(strategy) if images.ndim == 5 else ()
+    if not operations:
+        return images
+    runs, batch = images.shape[:2]
+    drawn = [
+        draw_augmentation(operations, randomness.private(position, "victim augmentation", epoch, start), batch)
+        for position in range(runs)
+    ]
+    result = torch.empty_like(images)
+    for operation in operations:
+        positions = [i for i, one in enumerate(drawn) if one.operation == operation]
+        if positions:
+            together = type(drawn[0])(operation, np.concatenate([drawn[i].numbers for i in positions]))
+            result[positions] = augment(images[positions].flatten(0, 1), together).view(-1, *images.shape[1:])
+    return result
+
+
+SHIFTS = ((0, 0), (0, 1), (1, 0), (0, -1), (-1, 0), (1, 1), (-1, -1), (1, -1), (-1, 1))
+
+
+def query_victims(network: Network, parameters: Parameters, pool: Pool, num_queries: int) -> tuple[Tensor, Tensor]:
+    """What the adversary sees: φ = ln(p_y/(1 − p_y)) of every record under every victim, `[runs, records, queries]`.
+
+    Also returns which records each victim classifies correctly, `[runs, records]`. φ as in Carlini et al., arXiv:2112.03570, §IV-C, computed from logits. Query 0 is the record itself, the others
+    are the record shifted by a pixel (their augmented queries, §VI-B; without mirrors, which digits do not bear).
+    """
+    runs = parameters["head.bias"].shape[0]
+    signals = torch.empty(runs, pool.num_records, num_queries, device=pool.images.device)
+    correct = torch.empty(runs, pool.num_records, dtype=torch.bool, device=pool.images.device)
+    size = chunk_size(network, pool.images.device, networks=runs)
+    with torch.no_grad():
+        for query, shift in enumerate(SHIFTS[:num_queries]):
+            for start in range(0, pool.num_records, size):
+                part = slice(start, start + size)
+                logits = classify(network, parameters, _shifted(pool.images[part], shift).unsqueeze(0))
+                signals[:, part, query] = logit_confidence(logits, pool.labels[part])
+                if query == 0:
+                    correct[:, part] = logits.argmax(-1) == pool.labels[part]
+    return signals, correct
+
+
+def logit_confidence(logits: Tensor, labels: Tensor) -> Tensor:
+    """ln(p_y/(1 − p_y)) = z_y − ln Σ_{j≠y} e^{z_j}, without rounding p to 1."""
+    index = labels.expand(logits.shape[:-1]).unsqueeze(-1)
+    own = logits.gather(-1, index).squeeze(-1)
+    return own - logits.scatter(-1, index, -torch.inf).logsumexp(-1)
+
+
+def check_queries(num_queries: int, *, tabular: bool) -> None:
+    """Refuse a number of queries that there are no shifts for."""
+    most = 1 if tabular else len(SHIFTS)
+    if not 1 <= num_queries <= most:
+        raise BadConfig(f"--queries {num_queries}: must lie in 1…{most}" + (" for tables" if tabular else ""))
+
+
+def _shifted(images: Tensor, shift: tuple[int, int]) -> Tensor:
+    """Shift by whole pixels; what comes in is background (−1)."""
+    if shift == (0, 0):
+        return images
+    down, right = shift
+    height, width = images.shape[2:]
+    padded = F.pad(images, (1, 1, 1, 1), value=-1.0)
+    return padded[:, :, 1 - down : 1 - down + height, 1 - right : 1 - right + width]

@@ -1,0 +1,71 @@
+"""The command line: a thin layer whose exit status is the outcome.
+
+0 done and nothing refuted; 1 a fault of this program; 2 bad usage or input; 3 incomplete; 4 refuted, regressed
+or above --fail-above. Commands are imported only when called: `audit --help` never imports torch.
+"""
+
+import importlib
+import sys
+
+import click
+
+from audit import __version__
+from condensers.errors import AuditError
+
+# name: (module:attribute, one line for --help)
+COMMANDS: dict[str, tuple[str, str]] = {
+    "lira": ("audit.commands.attack:lira", "Likelihood-ratio attack with shadow condensations; ends with a PDF."),
+    "loss": ("audit.commands.attack:loss", "Loss-threshold attack, by the two protocols of Dong et al."),
+    "account": ("audit.commands.account:account", "Analytic epsilon of a method or a mechanism (RDP and PLD)."),
+    "epsilon": ("audit.commands.epsilon:epsilon", "Empirical epsilon of anyone's table of scores."),
+    "plan": ("audit.commands.plan:plan", "How many runs a bound needs, before the compute is spent."),
+    "report": ("audit.commands.report:report", "Redraw the PDF of a finished run."),
+    "methods": ("audit.commands.methods:methods", "The condensers and attacks there are, with their settings."),
+    "data": ("audit.commands.data:data", "The data sets, whether they are here, how to get them."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands' names and help lines without importing them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, attribute = COMMANDS[cmd_name][0].split(":")
+        return getattr(importlib.import_module(module), attribute)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="audit")
+def group() -> None:
+    """Audit what a condensed data set gives away about the records it was made from."""
+
+
+def main() -> None:
+    """Run a command; turn every error a person can mend into one line."""
+    try:
+        status = group.main(prog_name="audit", standalone_mode=False)
+    except click.exceptions.Abort:
+        click.echo("audit: interrupted", err=True)
+        sys.exit(3)
+    except click.ClickException as error:
+        hint = f" (audit {error.ctx.info_name} --help)" if isinstance(error, click.UsageError) and error.ctx else ""
+        click.echo(f"audit: {error.format_message()}{hint}", err=True)
+        sys.exit(2)
+    except AuditError as error:
+        click.echo(f"audit: {error}", err=True)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        sys.exit(0)
+    sys.exit(status or 0)
+
+
+if __name__ == "__main__":
+    main()

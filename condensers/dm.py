@@ -1,0 +1,186 @@
+"""Distribution matching (Zhao & Bilen, arXiv:2110.04181, Algorithm 1; Eq. (6) of Dong et al., arXiv:2206.00240).
+
+Every step draws a random network and moves the synthetic images so that their class-mean embeddings approach those
+of the real ones. The network is public randomness shared by all runs, hence the records are embedded once per step,
+the class means of all runs are one masked matrix product, and all runs' synthetic images are one batch.
+
+Differs from the official code: it draws minibatches by a permutation of its own per run. Here one public
+permutation of each class is drawn per step and a run takes the first `batch` of its members in it: for every run a
+uniform subset without replacement, while the union over the runs stays small.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from condensers.augment import Augmentation, augment, draw_augmentation, parse_strategy
+from condensers.errors import BadConfig
+from condensers.initial import balanced_labels, check_members, initial_noise, initial_records, validate_size
+from condensers.networks import KINDS, Network, Parameters, chunk_size, draw_parameters, embed
+from condensers.pool import CondensedBatch, Pool
+from condensers.randomness import Randomness, to_device
+from condensers.registry import Track, condenser
+
+
+@dataclass(frozen=True, kw_only=True)
+class DmConfig:
+    """Defaults are the official ones, except that images start from noise."""
+
+    ipc: int = 1
+    init: str = "random"
+    iterations: int = 20000
+    batch: int = 256
+    learning_rate: float = 1.0
+    momentum: float = 0.5
+    extractor: str = "convnet"
+    width: int = 128
+    depth: int = 3
+    augmentation: str = "color_crop_cutout_scale_rotate"
+    compiled: bool = False
+
+    def __post_init__(self) -> None:
+        validate_size(ipc=self.ipc, init=self.init)
+        parse_strategy(self.augmentation)
+        if self.extractor not in KINDS:
+            raise BadConfig(f"extractor={self.extractor!r} is not one of {', '.join(KINDS)}")
+        for name in ("iterations", "batch", "width", "depth"):
+            if getattr(self, name) < 1:
+                raise BadConfig(f"{name}={getattr(self, name)}: must be at least 1")
+        if not self.learning_rate > 0:
+            raise BadConfig(f"learning_rate={self.learning_rate}: must be positive")
+        if not 0 <= self.momentum < 1:
+            raise BadConfig(f"momentum={self.momentum}: must lie in [0, 1)")
+
+
+@condenser("dm", config=DmConfig, presets={"quick": {"iterations": 300, "width": 32, "depth": 2}})
+def condense_dm(
+    pool: Pool, included: Tensor, config: DmConfig, *, randomness: Randomness, track: Track
+) -> CondensedBatch:
+    """Distribution matching: class-mean embeddings under random networks."""
+    check_members(pool, included, randomness, at_least=1, why="dm")
+    if config.init == "real":
+        images, records = initial_records(pool, included, config.ipc, randomness)
+    else:
+        images, records = initial_noise(pool, config.ipc, randomness)
+    network = Network(
+        kind=config.extractor,
+        input_shape=tuple(pool.images.shape[1:]),
+        num_classes=pool.num_classes,
+        width=config.width,
+        depth=config.depth,
+    )
+    embedder = _embedder(network, compiled=config.compiled)
+    operations = parse_strategy(config.augmentation) if pool.images.ndim == 4 else ()
+    members = included.cpu().numpy()
+    state = {"images": images, "velocity": torch.zeros_like(images)}
+    for step in track("condense", config.iterations, state):
+        parameters = draw_parameters(network, [randomness.public("network", step)], pool.images.device)
+        drawn = [
+            draw_augmentation(operations, randomness.public("augmentation", step, label)) if operations else None
+            for label in range(pool.num_classes)
+        ]
+        means = real_class_means(pool, members, config.batch, drawn, randomness, step, embedder, parameters, network)
+        gradient = matching_gradient(state["images"], means, config.ipc, drawn, embedder, parameters, network)
+        state["velocity"].mul_(config.momentum).add_(gradient)
+        state["images"].sub_(state["velocity"], alpha=config.learning_rate)
+    return CondensedBatch(
+        images=state["images"],
+        labels=balanced_labels(pool.num_classes, config.ipc, len(randomness.runs), pool.images.device),
+        initial_records=records,
+    )
+
+
+Embedder = Callable[[Parameters, Tensor], Tensor]
+
+
+def _embedder(network: Network, *, compiled: bool) -> Embedder:
+    def embed_batch(parameters: Parameters, images: Tensor) -> Tensor:
+        return embed(network, parameters, images.unsqueeze(0)).squeeze(0)
+
+    return torch.compile(embed_batch, dynamic=False) if compiled else embed_batch
+
+
+def real_class_means(
+    pool: Pool,
+    members: np.ndarray,
+    batch: int,
+    drawn: list[Augmentation | None],
+    randomness: Randomness,
+    step: int,
+    embedder: Embedder,
+    parameters: Parameters,
+    network: Network,
+) -> Tensor:
+    """Mean embedding `[runs, classes, features]` of each run's minibatch of each class."""
+    chosen, weights = [], []
+    for label, records in enumerate(pool.class_slices):
+        order, taken = _minibatch(members[:, records], batch, randomness, step, label)
+        chosen.append(order + records.start)
+        weights.append(taken / taken.sum(1, keepdims=True, dtype=np.float32))
+    images = torch.cat(
+        [_augmented(pool.images[to_device(index, pool.images.device)], drawn[k]) for k, index in enumerate(chosen)]
+    )
+    with torch.no_grad():
+        features = _embed_in_chunks(images, embedder, parameters, network)
+    parts = features.split([len(index) for index in chosen])
+    return torch.stack([to_device(w, images.device) @ part for w, part in zip(weights, parts, strict=True)], 1)
+
+
+def _minibatch(
+    members: np.ndarray, batch: int, randomness: Randomness, step: int, label: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Records of one class that some run uses at this step, and which run uses which (`[runs, records]`)."""
+    num_records = members.shape[1]
+    if members.sum(1).max() <= batch:
+        return np.arange(num_records), members.astype(np.float32)
+    order = randomness.public("minibatch", step, label).permutation(num_records)
+    rank = np.cumsum(members[:, order], axis=1)
+    taken = members[:, order] & (rank <= batch)
+    used = int(np.flatnonzero(taken.any(0))[-1]) + 1
+    return order[:used], taken[:, :used].astype(np.float32)
+
+
+def matching_gradient(
+    images: Tensor,
+    means: Tensor,
+    ipc: int,
+    drawn: list[Augmentation | None],
+    embedder: Embedder,
+    parameters: Parameters,
+    network: Network,
+) -> Tensor:
+    """∂/∂S of Σ_runs Σ_classes ‖mean ψ(T_c) − mean ψ(S_c)‖², Eq. (6) of arXiv:2206.00240.
+
+    A (run, class) pair is a unit of its own, so units go through the network in chunks whose size changes nothing
+    but rounding.
+    """
+    runs, num_classes = means.shape[:2]
+    leaf = images.detach().requires_grad_()
+    by_class = leaf.view(runs, num_classes, ipc, *images.shape[2:]).transpose(0, 1)
+    augmented = torch.stack([_augmented(by_class[k].flatten(0, 1), drawn[k]) for k in range(num_classes)])
+    units = augmented.view(num_classes * runs, ipc, *images.shape[2:])
+    targets = means.transpose(0, 1).reshape(num_classes * runs, -1)
+    gradient = torch.empty_like(units)
+    size = max(1, chunk_size(network, images.device) // ipc)
+    for start in range(0, len(units), size):
+        part = units[start : start + size].detach().requires_grad_()
+        features = embedder(parameters, part.flatten(0, 1)).view(len(part), ipc, -1)
+        gap = targets[start : start + size] - features.mean(1)
+        (gradient[start : start + size],) = torch.autograd.grad(gap.square().sum(), part)
+    (through,) = torch.autograd.grad(units, leaf, gradient)
+    return through
+
+
+def _augmented(images: Tensor, drawn: Augmentation | None) -> Tensor:
+    return images if drawn is None else augment(images, drawn)
+
+
+def _embed_in_chunks(images: Tensor, embedder: Embedder, parameters: Parameters, network: Network) -> Tensor:
+    """Embed in chunks of one size, the last one padded, so that a compiled network meets one shape."""
+    size = min(chunk_size(network, images.device), len(images))
+    padding = -len(images) % size
+    padded = torch.cat([images, images[:padding]]) if padding else images
+    return torch.cat([embedder(parameters, part) for part in padded.split(size)])[: len(images)]

@@ -1,0 +1,156 @@
+"""Networks in functional, stacked form: parameters carry a leading axis of networks, images one of runs.
+
+`embed` and `classify` take `[networks, batch, …]`. One network serves many runs when its axis has length 1 (the
+random networks of DM); one network per run is trained together with all others by grouped convolutions (the victims).
+Images of axis length 1 are shown to every network.
+
+ConvNet: Gidaris & Komodakis' blocks as used by Zhao & Bilen (arXiv:2110.04181): 3×3 convolution, instance norm
+(GroupNorm with one channel a group), ReLU, 2×2 average pooling. `linear` and `linear-relu` are the extractors of
+Dong et al. (arXiv:2206.00240), Appendix B and D.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod, sqrt
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from condensers.errors import BadConfig
+from condensers.randomness import draw_normal, draw_uniform
+
+KINDS = ("convnet", "linear", "linear-relu")
+
+Parameters = dict[str, Tensor]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    """What a network looks like; its parameters are drawn by `draw_parameters`."""
+
+    kind: str
+    input_shape: tuple[int, ...]
+    num_classes: int
+    width: int
+    depth: int
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise BadConfig(f"network {self.kind!r} is not one of {', '.join(KINDS)}")
+        if self.kind == "convnet" and len(self.input_shape) != 3:
+            raise BadConfig("a convnet needs images; for tables choose linear or linear-relu")
+        if self.kind == "convnet" and min(self._spatial_sizes()[-1]) < 1:
+            raise BadConfig(
+                f"depth {self.depth} halves {self.input_shape[1]}×{self.input_shape[2]} pixels to nothing; "
+                "choose a smaller depth"
+            )
+
+    @property
+    def num_features(self) -> int:
+        if self.kind != "convnet":
+            return self.width
+        return self.width * prod(self._spatial_sizes()[-1])
+
+    @property
+    def first_padding(self) -> int:
+        # The official ConvNet pads 28×28 images to 32×32 in its first convolution.
+        return 3 if self.input_shape[1:] == (28, 28) else 1
+
+    def _spatial_sizes(self) -> list[tuple[int, int]]:
+        """Height and width after each block."""
+        height, width = (size + 2 * (self.first_padding - 1) for size in self.input_shape[1:])
+        sizes = []
+        for _ in range(self.depth):
+            height, width = height // 2, width // 2
+            sizes.append((height, width))
+        return sizes
+
+
+def draw_parameters(network: Network, generators: Sequence[np.random.Generator], device: torch.device) -> Parameters:
+    """Random networks, one per generator, stacked; torch's default initialisation of convolutions and linear layers."""
+    stacks = [_draw_one(network, generator, device) for generator in generators]
+    if len(stacks) == 1:
+        return {name: value.unsqueeze(0) for name, value in stacks[0].items()}
+    return {name: torch.stack([stack[name] for stack in stacks]) for name in stacks[0]}
+
+
+def _draw_one(network: Network, generator: np.random.Generator, device: torch.device) -> Parameters:
+    def uniform(shape: tuple[int, ...], fan_in: int) -> Tensor:
+        return (2 * draw_uniform(generator, shape, device) - 1) / sqrt(fan_in)
+
+    parameters: Parameters = {}
+    width = network.width
+    if network.kind == "convnet":
+        channels = network.input_shape[0]
+        for block in range(network.depth):
+            parameters[f"conv{block}.weight"] = uniform((width, channels, 3, 3), 9 * channels)
+            parameters[f"conv{block}.bias"] = uniform((width,), 9 * channels)
+            parameters[f"norm{block}.weight"] = torch.ones(width, device=device)
+            parameters[f"norm{block}.bias"] = torch.zeros(width, device=device)
+            channels = width
+    else:
+        # Differs from the paper: θ_ij ~ N(0, 1/width), not N(0, 1) (Appendix B, arXiv:2206.00240), which
+        # divides the loss by the width, so that one learning rate serves every width.
+        gain = sqrt((2 if network.kind == "linear-relu" else 1) / width)
+        parameters["linear.weight"] = gain * draw_normal(generator, (width, prod(network.input_shape)), device)
+    parameters["head.weight"] = uniform((network.num_classes, network.num_features), network.num_features)
+    parameters["head.bias"] = uniform((network.num_classes,), network.num_features)
+    return parameters
+
+
+def embed(network: Network, parameters: Parameters, images: Tensor) -> Tensor:
+    """Features `[networks, batch, num_features]` of images `[networks or 1, batch, …]`."""
+    if network.kind == "convnet":
+        return _embed_convnet(network, parameters, images)
+    features = images.flatten(2) @ parameters["linear.weight"].transpose(1, 2)
+    return features.relu() if network.kind == "linear-relu" else features
+
+
+def classify(network: Network, parameters: Parameters, images: Tensor) -> Tensor:
+    """Logits `[networks, batch, num_classes]`."""
+    features = embed(network, parameters, images)
+    return torch.baddbmm(parameters["head.bias"].unsqueeze(1), features, parameters["head.weight"].transpose(1, 2))
+
+
+def _embed_convnet(network: Network, parameters: Parameters, images: Tensor) -> Tensor:
+    num_networks = parameters["head.bias"].shape[0]
+    shown_to_all, batch = images.shape[0] == 1, images.shape[1]
+    # [networks, batch, channels, …] → [batch, networks·channels, …]: one grouped convolution for all networks.
+    x = images[0] if shown_to_all else images.transpose(0, 1).flatten(1, 2)
+    for block in range(network.depth):
+        groups = 1 if block == 0 and shown_to_all else num_networks
+        x = F.conv2d(
+            x,
+            parameters[f"conv{block}.weight"].flatten(0, 1),
+            parameters[f"conv{block}.bias"].flatten(),
+            padding=network.first_padding if block == 0 else 1,
+            groups=groups,
+        )
+        x = F.group_norm(
+            x,
+            num_networks * network.width,
+            parameters[f"norm{block}.weight"].flatten(),
+            parameters[f"norm{block}.bias"].flatten(),
+        )
+        x = F.avg_pool2d(x.relu(), 2)
+    return x.reshape(batch, num_networks, -1).transpose(0, 1)
+
+
+def chunk_size(network: Network, device: torch.device, *, networks: int = 1) -> int:
+    """Images to push through at a time.
+
+    On a CPU the widest activation of a chunk should stay in cache (measured in docs/performance.md); on a GPU it
+    should fill a small part of the memory that is free in total.
+    """
+    if network.kind == "convnet":
+        pixels = prod(size + 2 * (network.first_padding - 1) for size in network.input_shape[1:])
+        widest = 4 * networks * network.width * pixels
+    else:
+        widest = 4 * networks * max(network.width, prod(network.input_shape))
+    if device.type == "cuda":
+        room = torch.cuda.get_device_properties(device).total_memory // 32
+    else:
+        room = 4 << 20
+    return max(1, room // widest)

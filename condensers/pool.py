@@ -1,0 +1,69 @@
+"""What every method shares: the private pool and the synthetic sets made from it."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from condensers.errors import BadData
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pool:
+    """The records of which every run condenses a random part.
+
+    `images` are float32 `[records, channels, height, width]` with pixels in [−1, 1] by the fixed
+    normalisation (x − .5)/.5, or `[records, features]` for tables. Records stand sorted by class,
+    so that a class is a slice.
+    """
+
+    name: str
+    images: Tensor
+    labels: Tensor
+    num_classes: int
+
+    def __post_init__(self) -> None:
+        if self.images.ndim not in (2, 4) or self.labels.shape != self.images.shape[:1]:
+            raise BadData(
+                f"{self.name}: images {tuple(self.images.shape)} and labels {tuple(self.labels.shape)} "
+                "do not fit; expected [n, channels, height, width] or [n, features], and [n]"
+            )
+        if self.labels.numel() and bool((self.labels[1:] < self.labels[:-1]).any()):
+            raise BadData(f"{self.name}: records are not sorted by class; build the pool with sort_by_class")
+
+    @property
+    def num_records(self) -> int:
+        return self.images.shape[0]
+
+    @property
+    def class_slices(self) -> list[slice]:
+        """The records of each class."""
+        ends = torch.bincount(self.labels, minlength=self.num_classes).cumsum(0).tolist()
+        return [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
+
+    def to(self, device: torch.device) -> "Pool":
+        return Pool(
+            name=self.name,
+            images=self.images.to(device),
+            labels=self.labels.to(device),
+            num_classes=self.num_classes,
+        )
+
+
+def sort_by_class(images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Order records by class, keeping their order within a class."""
+    order = torch.sort(labels, stable=True).indices
+    return images[order], labels[order]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CondensedBatch:
+    """The synthetic sets of a group of runs.
+
+    `images` `[runs, m, …]`; `labels` `[runs, m]`, or `[runs, m, classes]` where a method releases soft ones.
+    `initial_records` `[runs, m]` says which record each image started from, −1 where it was noise.
+    """
+
+    images: Tensor
+    labels: Tensor
+    initial_records: Tensor

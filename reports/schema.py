@@ -1,0 +1,203 @@
+"""The typed, versioned record of an audit: what `report.json` holds and every page is drawn from.
+
+Nothing here computes. Names of DESIGN.md are kept; more may stand beside them. Times and machine paths
+stay out, so that equal audits give equal bytes.
+"""
+
+import json
+import math
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+SCHEMA = "condensation-audit/1"
+VERDICTS = ("REFUTED", "NOT REFUTED", "NO CLAIM")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpsilonBound:
+    """What an estimator says about ε, never a bare float.
+
+    `kind` is "bound" (a lower confidence bound, valid under `assumptions`), "credible" (a Bayesian
+    interval) or "no bound" (a point estimate). `unit` is what one trial is: "run" (independent
+    condensations) or "record" (independent membership coins). `ceiling` is what a perfect attack would
+    have certified with as many trials. `adjacency` is the neighbouring relation that ε speaks of.
+    """
+
+    lower: float
+    delta: float
+    confidence: float
+    estimator: str
+    unit: str
+    num_trials: int
+    ceiling: float
+    assumptions: tuple[str, ...]
+    adjacency: str = "add-or-remove-one"
+    kind: str = "bound"
+    upper: float | None = None
+    threshold: float | None = None
+    threshold_choice: str = ""
+    counts: dict[str, int] = field(default_factory=dict)
+    num_tries: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """What is claimed for the method: the analytic ε, or what the person stated."""
+
+    epsilon_rdp: float | None
+    epsilon_pld: float | None
+    delta: float
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Roc:
+    """Operating characteristic on the test runs; intervals by bootstrap over runs.
+
+    `curve` holds `false_positive_rate`, `true_positive_rate`, `lower` and `upper` of the latter on a
+    fixed grid of the former.
+    """
+
+    auc: float
+    auc_interval: tuple[float, float]
+    tpr_at_fpr: dict[str, float]
+    tpr_at_fpr_interval: dict[str, tuple[float, float]]
+    balanced_accuracy: float
+    balanced_accuracy_interval: tuple[float, float]
+    interval_confidence: float
+    curve: dict[str, list[float]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Utility:
+    """Accuracy of the victims on records that their run left out."""
+
+    accuracy: float
+    accuracy_interval: tuple[float, float]
+    measured_on: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Game:
+    """How membership was decided and who knew what."""
+
+    num_records: int
+    num_classes: int
+    num_synthetic: int
+    num_fit_runs: int
+    num_test_runs: int
+    inclusion_probability: float
+    public_randomness: str
+    membership_shuffled: bool
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExposedRecord:
+    """One record of the pool: how far its scores in runs with it lie above those without it."""
+
+    record: int
+    label: int
+    auc: float
+    mean_score_in: float
+    mean_score_out: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protocol:
+    """A published protocol run as published, beside our own figures."""
+
+    name: str
+    source: str
+    advantage: float
+    advantage_interval: tuple[float, float]
+    num_seeds: int
+    note: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """One audit, whole."""
+
+    command: str
+    method: str
+    attack: str
+    dataset: str
+    level: str
+    verdict: str
+    verdict_reason: str
+    epsilon: EpsilonBound
+    bounds: tuple[EpsilonBound, ...]
+    claimed: Claim | None
+    roc: Roc
+    paper_style_epsilon: float | None
+    utility: Utility | None
+    game: Game
+    exposed: tuple[ExposedRecord, ...]
+    protocols: tuple[Protocol, ...]
+    threat_model: tuple[str, ...]
+    config: dict[str, Any]
+    versions: dict[str, str]
+    digest: str
+    run_directory: str
+    pdf: str
+    schema: str = SCHEMA
+
+    def __post_init__(self) -> None:
+        if self.verdict not in VERDICTS:
+            raise ValueError(f"verdict {self.verdict!r} is not one of {', '.join(VERDICTS)}")
+
+
+def dump(record: Any) -> str:
+    """JSON of a record: sorted keys, no NaN, infinite numbers as null, the same bytes for equal records."""
+    return json.dumps(_plain(asdict(record)), sort_keys=True, indent=2, allow_nan=False) + "\n"
+
+
+def load(text: str) -> Report:
+    """Read a `report.json` back; raises ValueError with one line when it is not one of this schema."""
+    try:
+        raw = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not JSON: {error}") from None
+    if not isinstance(raw, dict) or raw.get("schema") != SCHEMA:
+        found = raw.get("schema") if isinstance(raw, dict) else type(raw).__name__
+        raise ValueError(f"schema is {found!r}, this version reads {SCHEMA!r}")
+    try:
+        return _report_from(raw)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"not a complete record of schema {SCHEMA}: {error}") from None
+
+
+def _report_from(raw: dict[str, Any]) -> Report:
+    def optional(kind: Any, name: str) -> Any:
+        return None if raw[name] is None else kind(**raw[name])
+
+    def bound(entry: dict[str, Any]) -> EpsilonBound:
+        ceiling = math.inf if entry["ceiling"] is None else entry["ceiling"]
+        lower = math.inf if entry["lower"] is None else entry["lower"]
+        return EpsilonBound(
+            **{**entry, "ceiling": ceiling, "lower": lower, "assumptions": tuple(entry["assumptions"])}
+        )
+
+    typed = {
+        "epsilon": bound(raw["epsilon"]),
+        "bounds": tuple(bound(entry) for entry in raw["bounds"]),
+        "claimed": optional(Claim, "claimed"),
+        "roc": Roc(**raw["roc"]),
+        "utility": optional(Utility, "utility"),
+        "game": Game(**raw["game"]),
+        "exposed": tuple(ExposedRecord(**entry) for entry in raw["exposed"]),
+        "protocols": tuple(Protocol(**entry) for entry in raw["protocols"]),
+        "threat_model": tuple(raw["threat_model"]),
+    }
+    return Report(**{**raw, **typed})
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
