@@ -1,0 +1,72 @@
+"""How much noise a target (ε, δ) takes."""
+
+import math
+from collections.abc import Callable
+
+from dp_accounting.dp_event import DpEvent
+
+from audit.accounting.epsilon import epsilon_pld, epsilon_rdp
+from audit.accounting.privacy_loss import NoGuaranteeLeft
+from condensers.errors import BadInput
+
+ACCOUNTANTS: dict[str, Callable[[DpEvent, float], float]] = {"pld": epsilon_pld, "rdp": epsilon_rdp}
+LARGEST_NOISE = 1e6
+SMALLEST_NOISE = 1e-3
+TOLERANCE = 1e-4
+
+
+def calibrate_noise(
+    target_epsilon: float, delta: float, make_event: Callable[[float], DpEvent], accountant: str = "pld"
+) -> float:
+    """A noise multiplier that keeps ε at or below the target, and above 0.9999 of it.
+
+    `make_event` builds the event from a noise multiplier; more noise must not cost more.
+    """
+    if not (math.isfinite(target_epsilon) and target_epsilon > 0):
+        raise BadInput(f"target epsilon {target_epsilon:g}: must be a finite number above 0")
+    if accountant not in ACCOUNTANTS:
+        raise BadInput(f"accountant {accountant!r}: must be one of {', '.join(ACCOUNTANTS)}")
+
+    def epsilon(noise: float) -> float:
+        try:
+            return ACCOUNTANTS[accountant](make_event(noise), delta)
+        except NoGuaranteeLeft:
+            return math.inf
+
+    # RDP is quick and seldom below PLD: what it asks for is close above what PLD asks for.
+    start, factor = (calibrate_noise(target_epsilon, delta, make_event, "rdp"), 1.2) if accountant == "pld" else (1.0, 2.0)
+    low, high = _bracket(epsilon, target_epsilon, start, factor)
+    while high[1] < target_epsilon * (1 - TOLERANCE) and high[0] > low[0] * (1 + TOLERANCE / 100):
+        noise = _between(low, high, target_epsilon)
+        tried = (noise, epsilon(noise))
+        low, high = (low, tried) if tried[1] <= target_epsilon else (tried, high)
+    return high[0]
+
+
+Trial = tuple[float, float]  # noise multiplier, ε
+
+
+def _bracket(
+    epsilon: Callable[[float], float], target: float, start: float, factor: float
+) -> tuple[Trial, Trial]:
+    """Noise that costs more than the target, and `factor` times as much that does not."""
+    low = high = (start, epsilon(start))
+    while high[1] > target:
+        if high[0] > LARGEST_NOISE:
+            raise BadInput(f"epsilon {target:g} is out of reach: noise of {high[0]:g} still costs {high[1]:.4g}")
+        low, high = high, (high[0] * factor, epsilon(high[0] * factor))
+    while low[1] <= target:
+        if low[0] < SMALLEST_NOISE:
+            raise BadInput(f"epsilon {target:g} needs less noise than {SMALLEST_NOISE:g}: ask for a smaller epsilon")
+        low, high = (low[0] / factor, epsilon(low[0] / factor)), low
+    return low, high
+
+
+def _between(low: Trial, high: Trial, target: float) -> float:
+    """Where ε meets the target if log ε is straight in log noise, kept away from the ends; else halfway."""
+    start, width = math.log(low[0]), math.log(high[0] / low[0])
+    share = 0.5
+    if math.isfinite(low[1]) and high[1] > 0:
+        # A little past the crossing, so that the side at or below the target moves as well.
+        share = math.log(low[1] / (target * (1 - TOLERANCE / 2))) / math.log(low[1] / high[1])
+    return math.exp(start + width * min(max(share, 0.02), 0.98))

@@ -1,0 +1,84 @@
+"""Events to privacy loss distributions, discretised so that nothing is understated.
+
+Discretisation: Doroshenko et al., Connect the Dots (arXiv:2207.04380), as dp-accounting has it. Every quantity drawn from
+such a distribution is pessimistic: δ(ε) is never below the truth, apart from rounding in double precision.
+
+Fixed-size samples, which dp-accounting knows for RDP only: Theorem 11 of Zhu, Dong, Wang, Optimal Accounting of
+Differential Privacy via Characteristic Function (arXiv:2106.08567). Replacing a record, a sample of m out of n without
+replacement has δ(ε) of the Poisson pair at rate m/n: of "remove" for ε ≥ 0, of "add" for ε < 0.
+"""
+
+import math
+
+import numpy as np
+from dp_accounting import dp_event
+from dp_accounting.dp_event import DpEvent
+from dp_accounting.pld import pld_pmf
+from dp_accounting.pld import privacy_loss_distribution as pld
+from dp_accounting.pld.privacy_loss_mechanism import AdjacencyType, GaussianPrivacyLoss
+
+from audit.accounting.events import Leaf, branches, neighbouring_relation
+from audit.accounting.renyi import branch_epsilon
+from condensers.errors import BadInput
+
+FINEST_INTERVAL, COARSEST_INTERVAL = 1e-4, 1e-3
+MAX_GRID_POINTS = 1_000_000
+NEGLIGIBLE = 1e-22  # about the mass that dp-accounting cuts off one release
+MAX_LOSS = 1400.0
+
+
+class NoGuaranteeLeft(BadInput):
+    """So little noise that nothing is protected, and nothing is computed."""
+
+
+def privacy_losses(event: DpEvent, interval: float | None = None) -> list[pld.PrivacyLossDistribution]:
+    """One distribution for each class that no other one dominates; the guarantee is the worst of them."""
+    relation = neighbouring_relation(event)
+    return [_compose(branch, relation, interval) for branch in branches(event)]
+
+
+def _compose(branch: tuple[Leaf, ...], relation: str, interval: float | None) -> pld.PrivacyLossDistribution:
+    largest = branch_epsilon(branch, relation, NEGLIGIBLE)
+    if not largest <= MAX_LOSS:
+        raise NoGuaranteeLeft(
+            f"so little noise that the privacy loss passes {MAX_LOSS:g}, beyond which nothing is protected: use more "
+            "noise, fewer steps or a lower sampling rate"
+        )
+    step = max(interval or _interval(branch), 2 * largest / MAX_GRID_POINTS)
+    total = pld.identity(value_discretization_interval=step)
+    for leaf in branch:
+        total = total.compose(_distribution(leaf, step))
+    return total
+
+
+def _interval(branch: tuple[Leaf, ...]) -> float:
+    """What discretising adds to ε grows with steps · interval²; few steps need no fine grid."""
+    steps = max((leaf.count for leaf in branch if not isinstance(leaf.event, dp_event.GaussianDpEvent)), default=1)
+    return min(max(3e-3 / math.sqrt(steps), FINEST_INTERVAL), COARSEST_INTERVAL)
+
+
+def _distribution(leaf: Leaf, step: float) -> pld.PrivacyLossDistribution:
+    match leaf.event:
+        case dp_event.GaussianDpEvent(noise_multiplier=noise):
+            return pld.from_gaussian_mechanism(noise / math.sqrt(leaf.count), value_discretization_interval=step)
+        case dp_event.PoissonSampledDpEvent(sampling_probability=rate, event=inner):
+            once = pld.from_gaussian_mechanism(
+                inner.noise_multiplier, value_discretization_interval=step, sampling_prob=rate
+            )
+        case dp_event.SampledWithoutReplacementDpEvent(source_dataset_size=population, sample_size=batch, event=inner):
+            once = pld.PrivacyLossDistribution(_fixed_size(batch / population, inner.noise_multiplier, step))
+        case _:
+            raise BadInput(f"no privacy loss distribution is known for a {type(leaf.event).__name__}")
+    return once if leaf.count == 1 else once.self_compose(leaf.count)
+
+
+def _fixed_size(rate: float, noise_multiplier: float, step: float) -> pld_pmf.PLDPmf:
+    remove, add = (
+        GaussianPrivacyLoss(noise_multiplier, sampling_prob=rate, adjacency_type=kind)
+        for kind in (AdjacencyType.REMOVE, AdjacencyType.ADD)
+    )
+    last = math.ceil(remove.connect_dots_bounds().epsilon_upper / step)
+    epsilons = np.arange(-last, last + 1) * step
+    # Theorem 11 (2), arXiv:2106.08567
+    deltas = np.concatenate([add.get_delta_for_epsilon(epsilons[:last]), remove.get_delta_for_epsilon(epsilons[last:])])
+    return pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(step, -last, last, np.clip(deltas, 0.0, 1.0))

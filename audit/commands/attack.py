@@ -1,0 +1,122 @@
+"""`audit lira` and `audit loss`: an attack on condensations of random halves of a pool."""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from condensers.errors import BadConfig
+
+OPTIONS: list[Callable[[Callable[..., Any]], Callable[..., Any]]] = [
+    click.option("--method", default="dm", show_default=True, help="Condenser; `audit methods` lists them."),
+    click.option("--dataset", default="digits", show_default=True, help="Name (`audit data`), .npz file or folder."),
+    click.option("--records", type=int, help="Class-balanced pool of this many records; default: all."),
+    click.option("--ipc", type=int, help="Synthetic images per class; default 1."),
+    click.option("--ratio", type=float, help="Instead of --ipc: synthetic over condensed records, r of Dong et al."),
+    click.option("--init", type=click.Choice(["random", "real"]), help="Where images start; default: random."),
+    click.option("--level", type=click.Choice(["model"]), default="model", show_default=True,
+                 help="What the adversary sees."),
+    click.option("--preset", type=click.Choice(["quick", "paper"]), default="quick", show_default=True,
+                 help="Small networks and 300 steps, or the published settings."),
+    click.option("--set", "changes", multiple=True, metavar="KEY=VALUE",
+                 help="Any setting of the method; victim.KEY, attack.KEY for the others. May be repeated."),
+    click.option("--test-runs", type=int, help="Runs kept for testing the attack; default: a quarter for lira."),
+    click.option("--queries", type=int, default=1, show_default=True,
+                 help="Queries per record: itself and shifts by a pixel."),
+    click.option("--delta", type=float, default=1e-5, show_default=True, help="δ of the bound."),
+    click.option("--confidence", type=float, default=0.95, show_default=True, help="Of bound and intervals."),
+    click.option("--claim", type=float, help="An ε claimed for the method: REFUTED (exit 4) if the bound exceeds it."),
+    click.option("--independent-randomness", is_flag=True,
+                 help="Every run draws its own networks and noise: the papers' terms; slower."),
+    click.option("--shuffle-membership", is_flag=True,
+                 help="Control: tell the attack coins that decided nothing. It must find nothing."),
+    click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything."),
+    click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:N or mps."),
+    click.option("--compile", "compiled", type=click.Choice(["auto", "on", "off"]), default="auto", show_default=True,
+                 help="Compiled kernels; auto: where they pay and a compiler is here."),
+    click.option("--jobs", type=int, help="Worker processes; default: one per core, one on a GPU."),
+    click.option("--shard-runs", type=int, help="Runs computed together; default: what fits in memory, at most 64."),
+    click.option("--data-root", type=click.Path(path_type=Path), help="Folder of data sets."),
+    click.option("--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True,
+                 help="Folder that holds run directories."),
+    click.option("--show-records", is_flag=True, help="Show real images of the most exposed records in the PDF."),
+    click.option("--fail-above", type=float, help="Exit 4 if the bound exceeds this ε."),
+    click.option("--json", "as_json", is_flag=True, help="Print the record of the audit as JSON."),
+]  # fmt: skip
+
+
+def _with_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(OPTIONS):
+        function = option(function)
+    return function
+
+
+@click.command()
+@click.option("--shadows", type=int, default=256, show_default=True, help="Condensations of random halves.")
+@_with_options
+def lira(**flags: Any) -> int:
+    """Likelihood-ratio attack: shadow condensations tell how a record changes the victim.
+
+    Ends with the path of a PDF. The same command resumes after an interruption.
+    """
+    return _run("lira", flags)
+
+
+@click.command()
+@click.option("--shadows", "--runs", type=int, default=10, show_default=True, help="Condensations (seeds).")
+@_with_options
+def loss(**flags: Any) -> int:
+    """Loss-threshold attack, by the two protocols of Dong et al.
+
+    Table 2: members against non-members. Table 1 (with --init real): initialisation members against other members.
+    """
+    return _run("loss", flags)
+
+
+def _run(attack_name: str, flags: dict[str, Any]) -> int:
+    from audit.pipeline import Settings, run_audit
+    from audit.resolve import resolve_config
+    from reports import schema
+
+    if flags["ipc"] is not None and flags["ratio"] is not None:
+        raise BadConfig("--ipc and --ratio say the same thing: give one of them")
+    config, pool = resolve_config(attack_name, flags)
+    jobs = flags["jobs"]
+    if jobs is None:
+        jobs = len(os.sched_getaffinity(0)) if config.device == "cpu" else 1
+    if jobs < 1:
+        raise BadConfig(f"--jobs {jobs}: must be at least 1")
+    settings = Settings(out=flags["out"], jobs=jobs, data_root=flags["data_root"], show_records=flags["show_records"])
+    report = run_audit(config, pool, settings, lambda line: print(f"audit: {line}", file=sys.stderr, flush=True))
+    click.echo(schema.dump(report) if flags["as_json"] else _for_people(report), nl=not flags["as_json"])
+    above = flags["fail_above"] is not None and report.epsilon.lower > flags["fail_above"]
+    return 4 if report.verdict == "REFUTED" or above else 0
+
+
+def _for_people(report: Any) -> str:
+    roc, bound = report.roc, report.epsilon
+
+    def percent(value: float, interval: tuple[float, float]) -> str:
+        return f"{value:.2%} [{interval[0]:.2%}, {interval[1]:.2%}]"
+
+    lines = [
+        f"{report.verdict}  {report.verdict_reason}",
+        "",
+        f"epsilon        >= {bound.lower:.3f}  ({bound.confidence:.0%} confidence, delta {bound.delta:g}, "
+        f"{bound.estimator}, {bound.num_trials} coins; a perfect attack would have shown {bound.ceiling:.2f})",
+        f"AUC            {roc.auc:.4f} [{roc.auc_interval[0]:.4f}, {roc.auc_interval[1]:.4f}]",
+    ]
+    lines += [
+        f"TPR at FPR {float(rate):.1%} {percent(value, roc.tpr_at_fpr_interval[rate])}"
+        for rate, value in roc.tpr_at_fpr.items()
+    ]
+    if report.utility is not None:
+        lines.append(f"accuracy       {percent(report.utility.accuracy, report.utility.accuracy_interval)}")
+    lines += [
+        f"{protocol.name}: {percent(protocol.advantage, protocol.advantage_interval)} over {protocol.num_seeds} runs"
+        for protocol in report.protocols
+    ]
+    return "\n".join([*lines, "", report.pdf])

@@ -1,0 +1,1 @@
+"""Lower bounds on epsilon from observed attacks: typed evidence, threshold choices, one estimator per file."""

@@ -1,0 +1,181 @@
+"""Evidence of an attack, typed by its unit, and the checks every estimator shares. Higher score = member.
+
+Two units, never mixed. *Runs*: independent condensations, one canary each, so errors are binomial. *Records*: fair
+membership coins; records scored against one condensation share its randomness, so their errors are not binomial, and
+only the one-run estimators, which count on nothing but the coins, may read them.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from condensers.errors import BadInput
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+def check_delta(delta: float) -> None:
+    if not 0.0 <= delta < 1.0:
+        raise BadInput(f"delta is {delta!r}; it must be at least 0 and below 1")
+
+
+def check_confidence(confidence: float) -> None:
+    if not 0.0 < confidence < 1.0:
+        raise BadInput(f"confidence is {confidence!r}; it must lie strictly between 0 and 1, for example 0.95")
+
+
+def check_num_tries(num_tries: int) -> None:
+    if num_tries < 1:
+        raise BadInput(f"the number of tries is {num_tries!r}; it must be at least 1, the bound itself")
+
+
+def check_counts(counts: Mapping[str, int]) -> None:
+    for name, count in counts.items():
+        if isinstance(count, bool) or not math.isfinite(count) or count != int(count) or count < 0:
+            raise BadInput(f"{name} is {count!r}; it must be a whole number, at least 0")
+
+
+def _check_scores(name: str, scores: ArrayLike) -> Floats:
+    try:
+        checked = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise BadInput(f"{name} are not numbers; scores must be real, higher for members") from None
+    num_missing = int(np.isnan(checked).sum())
+    if num_missing:
+        raise BadInput(f"{name}: {num_missing} of {checked.size} are NaN; drop those trials or mend the attack")
+    return checked
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RunEvidence:
+    """Scores of independent runs: one canary per run, in it (`member_scores`) or left out of it.
+
+    The order of the scores must not depend on their values (the order of the runs is fine): splits are by position.
+    """
+
+    member_scores: Floats
+    non_member_scores: Floats
+
+    def __post_init__(self) -> None:
+        for name in ("member_scores", "non_member_scores"):
+            scores = _check_scores(name, getattr(self, name))
+            if scores.ndim != 1:
+                raise BadInput(f"{name} have shape {scores.shape}; expected one score per independent run")
+            object.__setattr__(self, name, scores)
+        if not self.member_scores.size and not self.non_member_scores.size:
+            raise BadInput("0 trials: there is nothing to bound epsilon with; give scores of both classes")
+        for name in ("member_scores", "non_member_scores"):
+            if not getattr(self, name).size:
+                raise BadInput(f"{name} are empty: one class only; both error rates are needed, add such runs")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunCounts:
+    """Outcomes of independent runs under a rule that was fixed before these runs were seen."""
+
+    true_positives: int
+    false_negatives: int
+    false_positives: int
+    true_negatives: int
+
+    def __post_init__(self) -> None:
+        check_counts(vars(self))
+        if not self.num_members + self.num_non_members:
+            raise BadInput("0 trials: all four counts are 0; there is nothing to bound epsilon with")
+        if not self.num_members or not self.num_non_members:
+            raise BadInput(
+                f"one class only: {self.num_members} member trials and {self.num_non_members} non-member trials; "
+                "both error rates are needed"
+            )
+
+    @property
+    def num_members(self) -> int:
+        return self.true_positives + self.false_negatives
+
+    @property
+    def num_non_members(self) -> int:
+        return self.false_positives + self.true_negatives
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RecordEvidence:
+    """Membership coins and scores, both `[test_runs, records]`; each coin fair and independent of all others."""
+
+    members: Bools
+    scores: Floats
+
+    def __post_init__(self) -> None:
+        members, scores = check_record_arrays(self.members, self.scores)
+        object.__setattr__(self, "members", members)
+        object.__setattr__(self, "scores", scores)
+
+    @property
+    def num_coins(self) -> int:
+        return self.members.size
+
+
+def check_record_arrays(members: ArrayLike, scores: ArrayLike) -> tuple[Bools, Floats]:
+    """Both arrays as they should be, `[test_runs, records]`, or one line about what is wrong with them."""
+    checked = _check_scores("scores", scores)
+    coins = np.asarray(members)
+    if coins.dtype != np.bool_:
+        if coins.dtype.kind not in "iuf" or not np.isin(coins, (0, 1)).all():
+            raise BadInput("members must be true or false (or 1 or 0) for every trial")
+        coins = coins.astype(np.bool_)
+    if coins.shape != checked.shape or coins.ndim != 2:
+        raise BadInput(f"members {coins.shape} and scores {checked.shape} do not fit; expected [test_runs, records]")
+    if not coins.size:
+        raise BadInput("0 trials: there is nothing to bound epsilon with")
+    num_members = int(coins.sum())
+    if num_members in (0, coins.size):
+        raise BadInput(f"one class only: {num_members} members among {coins.size} coins; fair coins show both sides")
+    return coins, checked
+
+
+def check_error_counts(
+    *, true_positives: int, false_negatives: int, false_positives: int, true_negatives: int, num_trials: int
+) -> None:
+    """Counts that were reported together with their total must add up to it."""
+    total = true_positives + false_negatives + false_positives + true_negatives
+    if total != num_trials:
+        raise BadInput(
+            f"counts do not add up: {true_positives} + {false_negatives} + {false_positives} + {true_negatives} = "
+            f"{total}, but {num_trials} trials are stated"
+        )
+
+
+def require_runs(evidence: object, *, estimator: str) -> None:
+    """Refuse what is not independent runs, and say why."""
+    if isinstance(evidence, RunEvidence | RunCounts):
+        return
+    raise BadInput(
+        f"{estimator} needs independent runs with one canary each, but the evidence is {_describe(evidence)}: records "
+        "scored against one condensation share its randomness, so their errors are not binomial; use one-run"
+    )
+
+
+def require_records(evidence: object, *, estimator: str) -> None:
+    """Refuse what is not fair membership coins, and say why."""
+    if isinstance(evidence, RecordEvidence):
+        return
+    raise BadInput(
+        f"{estimator} needs records with fair independent membership coins, but the evidence is "
+        f"{_describe(evidence)}: how many runs had the canary was fixed, no coin was tossed; use clopper-pearson"
+    )
+
+
+def _describe(evidence: object) -> str:
+    match evidence:
+        case RecordEvidence():
+            num_runs, num_records = evidence.members.shape
+            return f"{num_records} records in {num_runs} run{'s' if num_runs != 1 else ''}"
+        case RunEvidence():
+            return f"{evidence.member_scores.size + evidence.non_member_scores.size} independent runs"
+        case RunCounts():
+            return f"counts of {evidence.num_members + evidence.num_non_members} independent runs"
+        case _:
+            return f"a {type(evidence).__name__}"

@@ -1,0 +1,222 @@
+"""Epsilon from many membership coins: Steinke, Nasr, Jagielski, "Privacy Auditing with One (1) Training Run",
+NeurIPS 2023, arXiv:2305.08846.
+
+Assumption: every coin is fair and independent of the others; which coins are guessed and how many is fixed before
+the tested coins are looked at; the attack was fitted on other runs. Then, whatever the attack, an (epsilon, delta)-DP
+mechanism leaves the p-value below the significance with at most that probability. Unit: records (coins). V
+independent test runs over n records are one experiment of V*n coins: a coin reaches the output of its own run only.
+
+Guarantee of the reported number: any epsilon with p < significance is a valid lower bound. An
+(epsilon, delta)-DP mechanism is also (epsilon', delta)-DP for every larger epsilon', so the union over epsilon' of
+the rejections is itself one event {correct >= v*}, and has probability below the significance.
+
+Differs from the paper: guesses that fall among tied scores are counted as if the wrong ones came first. That count
+is never above the count of any way of breaking the ties, so the bound stays valid and depends on no row order.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from audit.estimators.evidence import (
+    check_confidence,
+    check_counts,
+    check_delta,
+    check_num_tries,
+    check_record_arrays,
+)
+from audit.estimators.guesses import Floats, Ints, choose_guess_fractions, rank_coins, split_coins
+from condensers.errors import BadInput
+from reports.schema import EpsilonBound
+
+ASSUMPTIONS = (
+    "every record is in each run independently with probability 1/2",
+    "the attack was fitted on other runs",
+    "the numbers of guesses were fixed before the tested coins were seen",
+)
+
+_SELECTION_STEPS = 14
+_BOUND_STEPS = 60
+
+
+def one_run_p_values(
+    *, num_coins: ArrayLike, num_guesses: ArrayLike, num_correct: ArrayLike, epsilon: ArrayLike, delta: float
+) -> NDArray[np.float64]:
+    """P-values of "the mechanism is (epsilon, delta)-DP"; arguments broadcast against each other."""
+    coins, guesses, correct, level = np.broadcast_arrays(
+        *(np.asarray(value, dtype=np.float64) for value in (num_coins, num_guesses, num_correct, epsilon))
+    )
+    success = special.expit(level)
+    tail = _binomial_tail(correct, guesses, success)
+    if delta == 0.0:
+        return tail
+    slack = 2.0 * coins * delta * _steepest_average(correct, guesses, success, tail)
+    return np.minimum(1.0, tail + slack)  # Thm 5.2, arXiv:2305.08846: the slack counts coins, not guesses
+
+
+def _binomial_tail(
+    correct: NDArray[np.float64], guesses: NDArray[np.float64], success: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """P[Bin(guesses, success) >= correct]."""
+    inside = (correct >= 1.0) & (correct <= guesses)
+    first = np.where(inside, correct, 1.0)
+    second = np.where(inside, guesses - correct + 1.0, 1.0)
+    return np.where(inside, special.betainc(first, second, success), (correct < 1.0).astype(np.float64))
+
+
+def _steepest_average(
+    correct: NDArray[np.float64],
+    guesses: NDArray[np.float64],
+    success: NDArray[np.float64],
+    tail: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """max over 1 <= i <= correct of (f(correct - i) - f(correct)) / i, f the binomial tail.
+
+    That quotient is the mean of the i binomial masses below `correct`. The masses are unimodal, so the mean rises
+    while the next mass exceeds it and falls for ever after: the maximum is found by bisection over i.
+    """
+    low = np.ones_like(correct)
+    high = np.maximum(correct, 1.0)
+    for _ in range(int(np.ceil(np.log2(max(float(high.max(initial=1.0)), 1.0)))) + 1):
+        middle = np.floor((low + high) / 2.0)
+        here = _binomial_tail(correct - middle, guesses, success)
+        next_mass = _binomial_tail(correct - middle - 1.0, guesses, success) - here
+        rising = next_mass > (here - tail) / middle
+        low, high = np.where(rising & (low < high), middle + 1.0, low), np.where(rising, high, middle)
+    return (_binomial_tail(correct - low, guesses, success) - tail) / low
+
+
+def one_run_lower_bounds(
+    *,
+    num_coins: ArrayLike,
+    num_guesses: ArrayLike,
+    num_correct: ArrayLike,
+    delta: float,
+    significance: float,
+    num_steps: int = _BOUND_STEPS,
+) -> NDArray[np.float64]:
+    """The largest epsilon with p-value below the significance, at least 0; arguments broadcast."""
+    coins, guesses, correct = np.broadcast_arrays(
+        *(np.asarray(value, dtype=np.float64) for value in (num_coins, num_guesses, num_correct))
+    )
+    possible = correct >= 1.0
+    quantile = special.betaincinv(
+        np.where(possible, correct, 1.0), np.where(possible, guesses - correct + 1.0, 1.0), significance
+    )
+    without_delta = np.where(possible, np.maximum(special.logit(quantile), 0.0), 0.0)
+    if delta == 0.0:
+        return without_delta
+    low, high = np.zeros_like(without_delta), without_delta
+    for _ in range(num_steps):
+        middle = (low + high) / 2.0
+        rejected = (
+            one_run_p_values(
+                num_coins=coins, num_guesses=guesses, num_correct=correct, epsilon=middle, delta=delta
+            )
+            < significance
+        )
+        low, high = np.where(rejected, middle, low), np.where(rejected, high, middle)
+    return low
+
+
+def one_run_ceiling(*, num_coins: int, delta: float, significance: float) -> float:
+    """What a perfect attack that guesses every coin would certify."""
+    return float(
+        one_run_lower_bounds(
+            num_coins=num_coins, num_guesses=num_coins, num_correct=num_coins, delta=delta, significance=significance
+        )
+    )
+
+
+def bound_epsilon_one_run(
+    *,
+    num_coins: int,
+    num_guesses: int,
+    num_correct: int,
+    delta: float,
+    confidence: float,
+    num_tries: int = 1,
+) -> EpsilonBound:
+    """Lower bound from `num_correct` of `num_guesses` guesses about `num_coins` fair coins; the rest abstain."""
+    check_delta(delta)
+    check_confidence(confidence)
+    check_num_tries(num_tries)
+    check_counts({"num_coins": num_coins, "num_guesses": num_guesses, "num_correct": num_correct})
+    if not num_coins:
+        raise BadInput("num_coins is 0: there is nothing to bound epsilon with")
+    if not num_correct <= num_guesses <= num_coins:
+        raise BadInput(
+            f"counts do not add up: {num_correct} correct of {num_guesses} guesses about {num_coins} coins; "
+            "correct <= guesses <= coins must hold"
+        )
+    significance = (1.0 - confidence) / num_tries
+    lower = one_run_lower_bounds(
+        num_coins=num_coins, num_guesses=num_guesses, num_correct=num_correct, delta=delta, significance=significance
+    )
+    return EpsilonBound(
+        lower=float(lower),
+        delta=delta,
+        confidence=confidence,
+        estimator="one-run",
+        unit="record",
+        num_trials=num_coins,
+        ceiling=one_run_ceiling(num_coins=num_coins, delta=delta, significance=significance),
+        assumptions=ASSUMPTIONS,
+        threshold_choice="fixed",
+        counts={"coins": num_coins, "guesses": num_guesses, "correct": num_correct},
+        num_tries=num_tries,
+    )
+
+
+def bound_epsilon_one_run_split(
+    members: ArrayLike,
+    scores: ArrayLike,
+    *,
+    delta: float,
+    confidence: float,
+    num_tries: int = 1,
+    seed: int = 0,
+) -> EpsilonBound:
+    """Numbers of guesses chosen on the first half of the test runs, applied to the second half only.
+
+    `members` and `scores` are `[test_runs, records]`. A single run is split by records. The significance is divided
+    by `num_tries`, the number of attacks, levels and records tried of which this is one.
+    """
+    check_delta(delta)
+    check_confidence(confidence)
+    check_num_tries(num_tries)
+    coins, checked = check_record_arrays(members, scores)
+    if coins.size < 2:
+        raise BadInput("1 coin cannot be split in two; give at least 2 trials")
+    chosen_on, tested_on = split_coins(coins, checked, seed=seed)
+    significance = (1.0 - confidence) / num_tries
+
+    def objective(num_coins: int, num_guesses: Ints, num_correct: Ints) -> Floats:
+        return one_run_lower_bounds(
+            num_coins=num_coins,
+            num_guesses=num_guesses,
+            num_correct=num_correct,
+            delta=delta,
+            significance=significance,
+            num_steps=_SELECTION_STEPS,
+        )
+
+    positive, negative = choose_guess_fractions(rank_coins(*chosen_on), objective)
+    tested = rank_coins(*tested_on)
+    num_positives, num_negatives = int(positive * tested.num_coins), int(negative * tested.num_coins)
+    bound = bound_epsilon_one_run(
+        num_coins=tested.num_coins,
+        num_guesses=num_positives + num_negatives,
+        num_correct=int(tested.num_correct(num_positives, num_negatives)),
+        delta=delta,
+        confidence=confidence,
+        num_tries=num_tries,
+    )
+    return replace(
+        bound,
+        threshold=float(tested.scores_descending[num_positives - 1]) if num_positives else None,
+        threshold_choice=f"split: {positive:g} positive, {negative:g} negative guesses per coin, chosen on the first half",
+        counts={**bound.counts, "positive_guesses": num_positives, "negative_guesses": num_negatives},
+    )

@@ -1,0 +1,51 @@
+"""The membership game: every record is in each run independently with probability ½.
+
+Runs are divided beforehand: the first are fit runs, on which attacks are fitted; the last are test runs, whose
+membership no attack sees. Given the public randomness the test runs are independent of each other and of the fit
+runs, which is what the pooled one-run bound rests on.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from condensers.errors import BadConfig
+from condensers.randomness import stream
+
+INCLUSION_PROBABILITY = 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Game:
+    """How many runs over how many records; membership is drawn from the seed, run by run."""
+
+    seed: int
+    num_records: int
+    num_runs: int
+    num_test_runs: int
+
+    def __post_init__(self) -> None:
+        if self.num_runs < 1:
+            raise BadConfig(f"--shadows {self.num_runs}: at least 1 run is needed")
+        if not 1 <= self.num_test_runs <= self.num_runs:
+            raise BadConfig(f"--test-runs {self.num_test_runs}: must lie in 1…{self.num_runs}, the number of --shadows")
+
+    @property
+    def fit_runs(self) -> range:
+        return range(self.num_runs - self.num_test_runs)
+
+    @property
+    def test_runs(self) -> range:
+        return range(self.num_runs - self.num_test_runs, self.num_runs)
+
+    def members(self, runs: range | tuple[int, ...]) -> np.ndarray:
+        """Who is in which run: bool `[runs, records]`. The coins of a run depend on nothing but seed and run."""
+        return self._coins("membership", runs)
+
+    def decoys(self, runs: range | tuple[int, ...]) -> np.ndarray:
+        """Coins of the same law that decide nothing: the membership that a shuffled audit is told."""
+        return self._coins("decoy membership", runs)
+
+    def _coins(self, purpose: str, runs: range | tuple[int, ...]) -> np.ndarray:
+        draws = [stream(self.seed, purpose, run).random(self.num_records) for run in runs]
+        return np.array(draws).reshape(len(runs), self.num_records) < INCLUSION_PROBABILITY

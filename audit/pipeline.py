@@ -1,0 +1,135 @@
+"""One audit from its configuration to its report: missing shards, scores, record, pages."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+
+from audit.executor import run_shards
+from audit.progress import ProgressBar
+from audit.settings import AuditConfig
+from audit.shard import game_of, num_shards, shard_runs
+from audit.store import DamagedShard, RunDirectory, read_tensors, write_atomically, write_text
+from audit.summary import score_runs, score_table, summarise
+from condensers.errors import Incomplete
+from condensers.initial import check_members
+from condensers.pool import Pool
+from condensers.randomness import Randomness
+from reports import schema
+from reports.gallery import pixels, show_synthetic
+from reports.pdf import write_pdf
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What does not determine the result: where it goes and who computes it."""
+
+    out: Path
+    jobs: int
+    data_root: Path | None
+    show_records: bool
+
+
+def run_audit(config: AuditConfig, pool: Pool, settings: Settings, say: Callable[[str], None]) -> schema.Report:
+    """Run or resume an audit; returns its record with paths as seen from here."""
+    _check_every_run(config, pool)
+    directory = RunDirectory(settings.out / config.directory_name)
+    directory.create()
+    write_text(directory.config, config.to_json())
+    started = time.monotonic()
+    missing = [index for index in range(num_shards(config)) if not _is_whole(directory, config, index, say)]
+    if missing:
+        if len(missing) < num_shards(config):
+            done = config.shadows - sum(len(shard_runs(config, index)) for index in missing)
+            say(f"resuming {directory.path}: {done} of {config.shadows} runs are done")
+        _compute(config, directory, missing, settings)
+        computed = sum(len(shard_runs(config, index)) for index in missing)
+        timing = {"seconds": round(time.monotonic() - started, 3), "runs": computed, "jobs": settings.jobs}
+        write_text(directory.timing, json.dumps(timing) + "\n")
+    say("scoring")
+    shards = _load_shards(directory, config)
+    members, scores = score_runs(config, shards["signals"])
+    table = score_table(config, members, scores)
+    write_atomically(directory.scores, lambda path: table.to_parquet(path, index=False))
+    report = summarise(config, pool, members, scores, shards)
+    write_text(directory.report, schema.dump(report))
+    say("drawing the report")
+    draw(directory, report, table, pool if settings.show_records else None)
+    return replace(report, run_directory=str(directory.path), pdf=str(directory.pdf))
+
+
+def draw(directory: RunDirectory, report: schema.Report, table: pd.DataFrame, pool: Pool | None) -> None:
+    """Write the PDF and its figures; real images only where the pool is given."""
+    first = read_tensors(directory.shard(0), digest=report.digest)
+    gallery = show_synthetic(
+        first["images"][0].numpy(),
+        first["labels"][0].numpy(),
+        from_records=bool((first["initial_records"][0] >= 0).any()),
+        show_records=pool is not None,
+    )
+    if pool is not None and report.exposed and pool.images.ndim == 4:
+        chosen = pool.images[[entry.record for entry in report.exposed]]
+        gallery = replace(gallery, exposed=pixels(chosen.numpy()))
+    write_pdf(report, scores=table, gallery=gallery, path=directory.pdf)
+
+
+def _check_every_run(config: AuditConfig, pool: Pool) -> None:
+    """Refuse what some run could not condense, before anything is written."""
+    ipc, init = config.method_config.get("ipc", 1), config.method_config.get("init")
+    runs = range(config.shadows)
+    included = torch.from_numpy(game_of(config, pool.num_records).members(runs))
+    check_members(
+        pool,
+        included,
+        Randomness(seed=config.seed, runs=tuple(runs)),
+        at_least=ipc if init == "real" else 1,
+        why=f"--ipc {ipc} with real images" if init == "real" else config.method,
+    )
+
+
+def _is_whole(directory: RunDirectory, config: AuditConfig, index: int, say: Callable[[str], None]) -> bool:
+    path = directory.shard(index)
+    if not path.exists():
+        return False
+    try:
+        read_tensors(path, digest=config.digest)
+    except DamagedShard as damage:
+        say(f"damaged shard: {damage}; computing its runs again")
+        path.unlink(missing_ok=True)
+        return False
+    return True
+
+
+def _compute(config: AuditConfig, directory: RunDirectory, missing: list[int], settings: Settings) -> None:
+    sizes = {index: len(shard_runs(config, index)) for index in missing}
+    with ProgressBar(f"condensing and training {sum(sizes.values())} runs", sizes) as bar:
+        try:
+            run_shards(
+                directory.path,
+                missing,
+                jobs=settings.jobs,
+                data_root=settings.data_root,
+                on_progress=bar.update,
+            )
+        except KeyboardInterrupt:
+            finished = sum(len(shard_runs(config, i)) for i in range(num_shards(config)) if directory.shard(i).exists())
+            raise Incomplete(
+                f"interrupted: {finished} of {config.shadows} runs are finished and the others are kept as far as they "
+                f"were saved in {directory.path}; run the same command again to go on"
+            ) from None
+
+
+def _load_shards(directory: RunDirectory, config: AuditConfig) -> dict[str, np.ndarray]:
+    """What scoring needs of all shards, runs in order."""
+    names = ("signals", "accuracy", "initial_records")
+    parts: dict[str, list[np.ndarray]] = {name: [] for name in names}
+    for index in range(num_shards(config)):
+        tensors = read_tensors(directory.shard(index), digest=config.digest)
+        for name in names:
+            parts[name].append(tensors[name].numpy())
+    return {name: np.concatenate(values) for name, values in parts.items()}

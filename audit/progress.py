@@ -1,0 +1,58 @@
+"""Progress on stderr: a bar with the time left, or plain lines where stderr is not a terminal."""
+
+import sys
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+PLAIN_SECONDS = 15.0
+
+
+class ProgressBar:
+    """How far a group of shards is; `sizes` are their runs."""
+
+    def __init__(self, title: str, sizes: dict[int, int]) -> None:
+        self._title, self._sizes = title, sizes
+        self._done = dict.fromkeys(sizes, 0.0)
+        self._started = self._spoken = time.monotonic()
+        self._bar: Progress | None = None
+
+    def __enter__(self) -> "ProgressBar":
+        if sys.stderr.isatty():
+            self._bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TaskProgressColumn(),
+                TimeElapsedColumn(),
+                TextColumn("elapsed,"),
+                TimeRemainingColumn(),
+                TextColumn("left"),
+                console=Console(stderr=True),
+            )
+            self._bar.start()
+            self._task = self._bar.add_task(self._title, total=sum(self._sizes.values()))
+        else:
+            print(f"audit: {self._title}", file=sys.stderr, flush=True)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def update(self, index: int, fraction: float) -> None:
+        """Shard `index` is done to this fraction."""
+        self._done[index] = max(self._done[index], fraction)
+        completed = sum(self._sizes[i] * share for i, share in self._done.items())
+        if self._bar is not None:
+            self._bar.update(self._task, completed=completed)
+            return
+        now = time.monotonic()
+        if now - self._spoken > PLAIN_SECONDS:
+            self._spoken = now
+            share = completed / sum(self._sizes.values())
+            left = (now - self._started) * (1 - share) / share if share else float("nan")
+            print(f"audit: {share:.0%}, about {left:.0f} s left", file=sys.stderr, flush=True)

@@ -1,0 +1,164 @@
+"""Operating characteristic of scores on test runs, with bootstrap intervals over *runs*.
+
+Records scored against one condensation share its randomness, so the run is what is resampled; the pool stays as it
+is. Point estimates are exact. Replicates work on counts per run in fine bins of the score: 512 bins of equal
+non-member mass, the uppermost 1% divided again 256-fold, so that a replicate is one matrix product.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from condensers.randomness import stream
+from reports.schema import EpsilonBound, Roc
+
+FALSE_POSITIVE_RATES = (0.001, 0.01)
+NUM_REPLICATES = 1000
+CURVE_GRID = np.concatenate([[0.0], np.logspace(-4, 0, 161)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Curve:
+    """Cumulative rates from the highest score down, ties as one step; both start at 0 and end at 1."""
+
+    false_positive: np.ndarray
+    true_positive: np.ndarray
+
+
+def measure_roc(members: np.ndarray, scores: np.ndarray, *, confidence: float, seed: int) -> Roc:
+    """ROC of `scores` `[runs, records]` (higher = member) against `members`, with intervals over runs."""
+    exact = _exact_curve(members.ravel(), scores.ravel())
+    binned = _binned_counts(members, scores)
+    weights = stream(seed, "bootstrap").multinomial(
+        len(members), np.full(len(members), 1 / len(members)), size=NUM_REPLICATES
+    )
+    replicates = _curves((weights @ binned[0]).astype(np.float64), (weights @ binned[1]).astype(np.float64))
+
+    def interval(values: np.ndarray) -> tuple[float, float]:
+        tail = (1 - confidence) / 2
+        low, high = np.quantile(values, [tail, 1 - tail])
+        return float(low), float(high)
+
+    accuracy, accuracy_interval = _balanced_accuracy(members, scores, confidence=confidence, seed=seed)
+    at = {f"{rate:g}": np.array([_tpr_at(curve, rate) for curve in replicates]) for rate in FALSE_POSITIVE_RATES}
+    band = np.array([np.interp(CURVE_GRID, c.false_positive, c.true_positive) for c in replicates])
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(band, [tail, 1 - tail], axis=0)
+    return Roc(
+        auc=_area(exact),
+        auc_interval=interval(np.array([_area(curve) for curve in replicates])),
+        tpr_at_fpr={f"{rate:g}": _tpr_at(exact, rate) for rate in FALSE_POSITIVE_RATES},
+        tpr_at_fpr_interval={name: interval(values) for name, values in at.items()},
+        balanced_accuracy=accuracy,
+        balanced_accuracy_interval=accuracy_interval,
+        interval_confidence=confidence,
+        curve={
+            "false_positive_rate": CURVE_GRID.tolist(),
+            "true_positive_rate": np.interp(CURVE_GRID, exact.false_positive, exact.true_positive).tolist(),
+            "lower": low.tolist(),
+            "upper": high.tolist(),
+        },
+    )
+
+
+def paper_style_ratio(roc: Roc) -> EpsilonBound | None:
+    """ln(TPR/FPR) at the smallest tabled FPR, as Dong et al. estimate ε (§4.3): no confidence, no bound."""
+    rate = min(FALSE_POSITIVE_RATES)
+    true_positive = roc.tpr_at_fpr[f"{rate:g}"]
+    if true_positive == 0:
+        return None
+    return EpsilonBound(
+        lower=float(np.log(true_positive / rate)),
+        delta=0.0,
+        confidence=0.0,
+        estimator="paper-style",
+        unit="record",
+        num_trials=0,
+        ceiling=float(np.log(1 / rate)),
+        assumptions=("none: a ratio of two estimates, without confidence",),
+        kind="no bound",
+    )
+
+
+def record_auc(members: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """AUC of each record over the runs, NaN where it was in all of them or in none."""
+    ranks = np.argsort(np.argsort(scores, axis=0, kind="stable"), axis=0) + 1.0
+    num_in = members.sum(0).astype(np.float64)
+    num_out = len(members) - num_in
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return ((ranks * members).sum(0) - num_in * (num_in + 1) / 2) / (num_in * num_out)
+
+
+def _exact_curve(members: np.ndarray, scores: np.ndarray) -> _Curve:
+    order = np.argsort(-scores, kind="stable")
+    last_of_ties = np.append(np.diff(scores[order]) != 0, True)
+    true_positive = np.cumsum(members[order])[last_of_ties]
+    false_positive = np.cumsum(~members[order])[last_of_ties]
+    return _Curve(
+        false_positive=np.append(0.0, false_positive / max(false_positive[-1], 1)),
+        true_positive=np.append(0.0, true_positive / max(true_positive[-1], 1)),
+    )
+
+
+def _binned_counts(members: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Non-members and members per run and bin, highest scores first."""
+    outside = scores[~members] if (~members).any() else scores.ravel()
+    levels = np.unique(np.concatenate([np.linspace(0, 1, 513)[1:-1], 0.99 + 0.01 * np.arange(256) / 256]))
+    edges = np.unique(np.quantile(outside, levels))
+    bins = len(edges) - np.searchsorted(edges, scores, side="right")
+    flat = bins + (len(edges) + 1) * np.arange(len(scores))[:, None]
+    shape, total = (len(scores), len(edges) + 1), len(scores) * (len(edges) + 1)
+    inside = np.bincount(flat[members], minlength=total).reshape(shape)
+    every = np.bincount(flat.ravel(), minlength=total).reshape(shape)
+    return every - inside, inside
+
+
+def _curves(negatives: np.ndarray, positives: np.ndarray) -> list[_Curve]:
+    return [
+        _Curve(
+            false_positive=np.append(0.0, np.cumsum(n) / max(n.sum(), 1)),
+            true_positive=np.append(0.0, np.cumsum(p) / max(p.sum(), 1)),
+        )
+        for n, p in zip(negatives, positives, strict=True)
+    ]
+
+
+def _area(curve: _Curve) -> float:
+    return float(np.trapezoid(curve.true_positive, curve.false_positive))
+
+
+def _tpr_at(curve: _Curve, rate: float) -> float:
+    """TPR of the largest rejection region whose FPR does not exceed `rate`."""
+    return float(curve.true_positive[np.searchsorted(curve.false_positive, rate, side="right") - 1])
+
+
+def _balanced_accuracy(
+    members: np.ndarray, scores: np.ndarray, *, confidence: float, seed: int
+) -> tuple[float, tuple[float, float]]:
+    """Accuracy on the second half of the runs of the threshold that is best on the first half; interval over runs.
+
+    A single run is halved by records (every other one).
+    """
+    half = len(scores) // 2
+    if half:
+        choosing, testing = (members[:half], scores[:half]), (members[half:], scores[half:])
+    else:
+        choosing, testing = (members[:, ::2], scores[:, ::2]), (members[:, 1::2], scores[:, 1::2])
+    curve = _exact_curve(choosing[0].ravel(), choosing[1].ravel())
+    best = int(np.argmax(curve.true_positive - curve.false_positive))
+    distinct = np.unique(choosing[1])[::-1]
+    threshold = distinct[best - 1] if best else np.inf
+    positive = testing[1] >= threshold
+    hits = np.stack([(positive & testing[0]).sum(1), testing[0].sum(1)], 1)
+    rejections = np.stack([(~positive & ~testing[0]).sum(1), (~testing[0]).sum(1)], 1)
+    weights = stream(seed, "bootstrap of accuracy").multinomial(
+        len(hits), np.full(len(hits), 1 / len(hits)), size=NUM_REPLICATES
+    )
+
+    def accuracy(weight: np.ndarray) -> np.ndarray:
+        hit, rejected = weight @ hits, weight @ rejections
+        return (hit[..., 0] / np.maximum(hit[..., 1], 1) + rejected[..., 0] / np.maximum(rejected[..., 1], 1)) / 2
+
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(accuracy(weights), [tail, 1 - tail])
+    return float(accuracy(np.ones(len(hits), dtype=np.int64))), (float(low), float(high))

@@ -1,0 +1,215 @@
+"""Everything that determines a result, resolved before anything runs: `config.json` and its digest."""
+
+import dataclasses
+import hashlib
+import importlib.metadata
+import json
+import math
+import os
+import re
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import attacks
+import audit
+import condensers
+from attacks.victims import VictimConfig
+from condensers.errors import BadConfig
+from condensers.networks import Network
+from condensers.pool import Pool
+from condensers.registry import Method
+
+VERSIONED = ("torch", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow")
+MIRRORED = ("fashion-mnist", "cifar10", "celeba")
+MOST_RUNS_PER_SHARD = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditConfig:
+    """One audit. Two audits with equal configs give equal bytes."""
+
+    attack: str
+    method: str
+    dataset: str
+    records: int | None
+    level: str
+    preset: str
+    shadows: int
+    test_runs: int
+    queries: int
+    seed: int
+    delta: float
+    confidence: float
+    claim: float | None
+    independent_randomness: bool
+    shuffle_membership: bool
+    device: str
+    shard_runs: int
+    threads: int
+    changes: dict[str, str]
+    method_config: dict[str, Any]
+    attack_config: dict[str, Any]
+    victim_config: dict[str, Any]
+    data_checksum: str
+    versions: dict[str, str]
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.delta < 1:
+            raise BadConfig(f"--delta {self.delta}: must lie in [0, 1)")
+        if not 0 < self.confidence < 1:
+            raise BadConfig(f"--confidence {self.confidence}: must lie strictly between 0 and 1")
+        if self.claim is not None and not (self.claim >= 0 and math.isfinite(self.claim)):
+            raise BadConfig(f"--claim {self.claim}: must be a finite number, 0 or more")
+        if self.shard_runs < 1:
+            raise BadConfig(f"--shard-runs {self.shard_runs}: must be at least 1")
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.to_json().encode()).hexdigest()[:12]
+
+    @property
+    def directory_name(self) -> str:
+        dataset = re.sub(r"[^a-z0-9]+", "-", Path(self.dataset).stem.lower()).strip("-") or "data"
+        return f"{self.attack}-{self.method}-{dataset}-{self.digest}"
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), sort_keys=True, indent=2, allow_nan=False) + "\n"
+
+    @staticmethod
+    def from_json(text: str) -> "AuditConfig":
+        return AuditConfig(**json.loads(text))
+
+
+def resolve_method(
+    method: Method, preset: str, pool: Pool, *, ipc: int, init: str | None, changes: dict[str, str]
+) -> Any:
+    """The method's config: defaults, then the preset, then flags, then --set."""
+    values: dict[str, Any] = {**_preset(method.presets, preset), "ipc": ipc}
+    fields = {field.name for field in dataclasses.fields(method.config)}
+    if init is not None:
+        values["init"] = init
+    if "augmentation" in fields:
+        values["augmentation"] = default_augmentation(pool)
+    if "extractor" in fields and pool.images.ndim == 2:
+        values["extractor"] = "linear"
+    values |= parse_changes(changes, method.config, prefix="")
+    return method.config(**values)
+
+
+def resolve_victim(
+    presets: dict[str, dict[str, Any]], preset: str, pool: Pool, changes: dict[str, str]
+) -> VictimConfig:
+    """The victims' config; --set victim.key=value."""
+    values = {"augmentation": default_augmentation(pool), **_preset(presets, preset)}
+    return VictimConfig(**values | parse_changes(changes, VictimConfig, prefix="victim."))
+
+
+def default_augmentation(pool: Pool) -> str:
+    """All operations of the official code, but no mirror images where they change the class; none for tables."""
+    if pool.images.ndim == 2:
+        return "none"
+    return "color_crop_cutout_flip_scale_rotate" if pool.name in MIRRORED else "color_crop_cutout_scale_rotate"
+
+
+def parse_changes(changes: dict[str, str], config: type, *, prefix: str) -> dict[str, Any]:
+    """Values of --set that belong to `config`, turned into the types of its fields."""
+    types = {field.name: field.type for field in dataclasses.fields(config)}
+    return {
+        name.removeprefix(prefix): _typed(name, text, types[name.removeprefix(prefix)])
+        for name, text in changes.items()
+        if name.startswith(prefix) and name.removeprefix(prefix) in types
+    }
+
+
+def check_changes(changes: dict[str, str], owners: dict[str, type]) -> None:
+    """Refuse a key of --set that no config has. `owners` maps a prefix to its config."""
+    known = [prefix + field.name for prefix, config in owners.items() for field in dataclasses.fields(config)]
+    for name in changes:
+        if name not in known:
+            raise BadConfig(f"--set {name}: no such setting; there are {', '.join(known)}")
+
+
+def _typed(name: str, text: str, kind: Any) -> Any:
+    try:
+        if kind is bool:
+            return {"true": True, "false": False}[text.lower()]
+        return kind(text)
+    except (ValueError, KeyError):
+        raise BadConfig(f"--set {name}={text}: not a valid {kind.__name__}") from None
+
+
+def _preset(presets: dict[str, dict[str, Any]], name: str) -> dict[str, Any]:
+    if name not in presets:
+        raise BadConfig(f"--preset {name!r} is not one of {', '.join(presets)}")
+    return presets[name]
+
+
+def resolve_ipc(pool: Pool, ipc: int | None, ratio: float | None) -> int:
+    """Images per class, given directly or as r = |S|/|T| of Dong et al. with |T| half of the pool."""
+    smallest = int(torch.bincount(pool.labels, minlength=pool.num_classes).min())
+    if ratio is not None:
+        if not 0 < ratio <= 1:
+            raise BadConfig(f"--ratio {ratio}: must lie in (0, 1]")
+        ipc = max(1, round(ratio * pool.num_records / 2 / pool.num_classes))
+    ipc = 1 if ipc is None else ipc
+    if ipc > smallest:
+        raise BadConfig(f"--ipc {ipc}: the smallest class of {pool.name} has {smallest} records; choose at most that")
+    return ipc
+
+
+def resolve_device(name: str) -> str:
+    """What `auto` means here; refuse a device that is not there."""
+    if name == "auto":
+        if torch.cuda.is_available():
+            return "cuda"
+        return "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        kind = torch.device(name)
+    except RuntimeError:
+        raise BadConfig(f"--device {name!r} is not one of auto, cpu, cuda, cuda:N, mps") from None
+    here = {
+        "cpu": True,
+        "cuda": torch.cuda.is_available() and (kind.index or 0) < torch.cuda.device_count(),
+        "mps": torch.backends.mps.is_available(),
+    }
+    if not here.get(kind.type, False):
+        raise BadConfig(f"--device {name}: not available on this machine; --device auto takes what there is")
+    return str(kind)
+
+
+def fit_shard(network: Network, num_images: int, device: str, num_runs: int) -> int:
+    """Runs per shard: as many as train together within a share of the memory, at most 64.
+
+    Training a victim keeps about eight copies of its widest activation per image.
+    """
+    pixels = math.prod(network.input_shape[1:]) if network.kind == "convnet" else 1
+    per_run = 8 * 4 * network.width * pixels * min(num_images, 256)
+    if device.startswith("cuda"):
+        room = torch.cuda.get_device_properties(device).total_memory // 4
+    else:
+        room = min(2 << 30, memory_bytes() // (4 * (os.cpu_count() or 1)))
+    return max(1, min(MOST_RUNS_PER_SHARD, num_runs, room // per_run))
+
+
+def memory_bytes() -> int:
+    """Physical memory of this machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def versions() -> dict[str, str]:
+    """Versions that determine the bytes, this code's own sources among them."""
+    found = {name: importlib.metadata.version(name) for name in VERSIONED}
+    return {**found, "condensation-audit": audit.__version__, "code": _source_fingerprint()}
+
+
+def _source_fingerprint() -> str:
+    digest = hashlib.sha256()
+    for package in (audit, attacks, condensers):
+        root = Path(package.__path__[0])
+        for path in sorted(root.rglob("*.py")):
+            digest.update(f"{package.__name__}/{path.relative_to(root)}".encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,154 @@
+"""One shard: a fixed group of runs, condensed, trained on and queried together.
+
+The shard is the unit of computation and of storage. It is computed with a fixed number of threads, so that no byte
+depends on how many workers there are, on their order or on a restart.
+"""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from attacks.victims import VictimConfig, query_victims, train_victims, victim_network
+from audit.data.load import load_pool, pool_checksum
+from audit.game import Game
+from audit.settings import AuditConfig
+from audit.store import DamagedShard, RunDirectory, read_tensors, write_tensors
+from condensers.errors import BadData
+from condensers.pool import CondensedBatch, Pool
+from condensers.randomness import Randomness
+from condensers.registry import Track, get_method
+
+CHECKPOINT_SECONDS = 30.0
+# Share of a shard's time, for the progress bar only.
+STAGES = {"condense": 0.6, "train": 0.35, "query": 0.05}
+
+Report = Callable[[int, float], None]
+
+
+def shard_runs(config: AuditConfig, index: int) -> range:
+    """The runs of a shard."""
+    return range(index * config.shard_runs, min((index + 1) * config.shard_runs, config.shadows))
+
+
+def num_shards(config: AuditConfig) -> int:
+    return -(-config.shadows // config.shard_runs)
+
+
+def game_of(config: AuditConfig, num_records: int) -> Game:
+    return Game(seed=config.seed, num_records=num_records, num_runs=config.shadows, num_test_runs=config.test_runs)
+
+
+def load_checked_pool(config: AuditConfig, data_root: Path | None) -> Pool:
+    """The pool that the config speaks of, and no other."""
+    pool = load_pool(config.dataset, data_root=data_root, records=config.records)
+    if pool_checksum(pool) != config.data_checksum:
+        raise BadData(f"{config.dataset} has changed since this run was started; start a new one")
+    return pool
+
+
+def compute_shard(config: AuditConfig, pool: Pool, directory: RunDirectory, index: int, report: Report) -> None:
+    """Condense, train and query the runs of one shard and write them down."""
+    torch.set_num_threads(config.threads)
+    tracker = Tracker(config=config, directory=directory, index=index, report=report)
+    runs = shard_runs(config, index)
+    included = torch.from_numpy(game_of(config, pool.num_records).members(runs)).to(pool.images.device)
+    randomness = Randomness(seed=config.seed, runs=tuple(runs))
+    synthetic = condense(config, pool, included, randomness, tracker.track)
+    victim = VictimConfig(**config.victim_config)
+    network = victim_network(pool, victim)
+    parameters = train_victims(network, synthetic, victim, randomness=randomness, track=tracker.track)
+    signals, correct = query_victims(network, parameters, pool, config.queries)
+    left_out = ~included
+    write_tensors(
+        directory.shard(index),
+        {
+            "images": synthetic.images,
+            "labels": synthetic.labels,
+            "initial_records": synthetic.initial_records,
+            "signals": signals,
+            "accuracy": (correct & left_out).sum(1) / left_out.sum(1),
+        },
+        digest=config.digest,
+    )
+    tracker.clear()
+    report(index, 1.0)
+
+
+def condense(config: AuditConfig, pool: Pool, included: Tensor, randomness: Randomness, track: Track) -> CondensedBatch:
+    """Condense a group of runs, together or, with independent randomness, one by one."""
+    method = get_method(config.method)
+    settings = method.config(**config.method_config)
+    if not config.independent_randomness:
+        return method.condense(pool, included, settings, randomness=randomness, track=track)
+    batches = []
+    for position, run in enumerate(randomness.runs):
+        alone = Randomness(seed=randomness.seed, runs=(run,), independent=True)
+
+        def track_run(name: str, total: int, state: dict[str, Tensor], position: int = position) -> Iterator[int]:
+            return track(f"{name}-{position}of{len(randomness.runs)}", total, state)
+
+        batches.append(
+            method.condense(pool, included[position : position + 1], settings, randomness=alone, track=track_run)
+        )
+    return CondensedBatch(
+        images=torch.cat([batch.images for batch in batches]),
+        labels=torch.cat([batch.labels for batch in batches]),
+        initial_records=torch.cat([batch.initial_records for batch in batches]),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tracker:
+    """Watches over a shard's loops: reports how far they are and keeps their state every half minute."""
+
+    config: AuditConfig
+    directory: RunDirectory
+    index: int
+    report: Report
+
+    def track(self, name: str, total: int, state: dict[str, Tensor]) -> Iterator[int]:
+        """Yield the steps that are left of loop `name`, `state` restored to where an earlier try stopped."""
+        path = self.directory.checkpoint(self.index, name)
+        first = self._restore(path, state)
+        saved = time.monotonic()
+        for step in range(first, total):
+            yield step
+            now = time.monotonic()
+            if step + 1 == total or now - saved > CHECKPOINT_SECONDS:
+                self._save(path, state, step + 1)
+                saved = now
+            self.report(self.index, self._fraction(name, (step + 1) / total))
+
+    def clear(self) -> None:
+        """Remove the checkpoints of a finished shard."""
+        for path in self.directory.shards.glob(f"{self.index:05d}.*.partial"):
+            path.unlink(missing_ok=True)
+
+    def _save(self, path: Path, state: dict[str, Tensor], done: int) -> None:
+        write_tensors(path, {**state, "steps done": torch.tensor(done, device="cpu")}, digest=self.config.digest)
+
+    def _restore(self, path: Path, state: dict[str, Tensor]) -> int:
+        if not path.exists():
+            return 0
+        with contextlib.suppress(DamagedShard):
+            kept = read_tensors(path, digest=self.config.digest)
+            done = int(kept.pop("steps done"))
+            if set(kept) == set(state):
+                state.update({name: tensor.to(state[name].device) for name, tensor in kept.items()})
+                return done
+        return 0
+
+    def _fraction(self, name: str, share: float) -> float:
+        stage, _, of = name.partition("-")
+        if of:
+            position, runs = map(int, of.split("of"))
+            share = (position + share) / runs
+        before = sum(
+            weight for other, weight in STAGES.items() if list(STAGES).index(other) < list(STAGES).index(stage)
+        )
+        return before + STAGES[stage] * share

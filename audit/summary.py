@@ -1,0 +1,238 @@
+"""From shards to the record of an audit: scores, ROC, bounds, verdict."""
+
+import shlex
+from dataclasses import asdict
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from attacks.loss import advantage
+from attacks.registry import Observations, get_attack
+from audit.estimators.one_run import bound_epsilon_one_run_split
+from audit.game import INCLUSION_PROBABILITY
+from audit.roc import measure_roc, paper_style_ratio, record_auc
+from audit.settings import AuditConfig
+from audit.shard import game_of
+from condensers.pool import Pool
+from condensers.randomness import stream
+from reports import schema
+
+NUM_EXPOSED = 16
+PROTOCOL_RECORDS = 1000
+
+
+def score_runs(config: AuditConfig, signals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Membership and scores of the test runs, `[test runs, records]` each."""
+    game = game_of(config, signals.shape[1])
+    told = game.decoys if config.shuffle_membership else game.members
+    attack = get_attack(config.attack)
+    observations = Observations(
+        fit_signals=signals[list(game.fit_runs)],
+        fit_members=told(game.fit_runs),
+        test_signals=signals[list(game.test_runs)],
+    )
+    return told(game.test_runs), attack.score(observations, attack.config(**config.attack_config))
+
+
+def score_table(config: AuditConfig, members: np.ndarray, scores: np.ndarray) -> pd.DataFrame:
+    """`scores.parquet`: one row per test run and record."""
+    runs, records = scores.shape
+    first = config.shadows - config.test_runs
+    return pd.DataFrame(
+        {
+            "run": np.repeat(np.arange(first, first + runs, dtype=np.int32), records),
+            "record": np.tile(np.arange(records, dtype=np.int32), runs),
+            "member": members.ravel(),
+            "score": scores.ravel().astype(np.float32),
+        }
+    )
+
+
+def summarise(
+    config: AuditConfig,
+    pool: Pool,
+    members: np.ndarray,
+    scores: np.ndarray,
+    shards: dict[str, np.ndarray],
+) -> schema.Report:
+    """The whole record. `shards` holds accuracy and initial records of all runs."""
+    roc = measure_roc(members, scores, confidence=config.confidence, seed=config.seed)
+    headline = bound_epsilon_one_run_split(members, scores, delta=config.delta, confidence=config.confidence)
+    pure = bound_epsilon_one_run_split(members, scores, delta=0.0, confidence=config.confidence)
+    ratio = paper_style_ratio(roc)
+    verdict, reason = judge(config, headline)
+    game = game_of(config, pool.num_records)
+    return schema.Report(
+        command=reproduction_command(config),
+        method=config.method,
+        attack=config.attack,
+        dataset=config.dataset,
+        level=config.level,
+        verdict=verdict,
+        verdict_reason=reason,
+        epsilon=headline,
+        bounds=(headline, *([] if config.delta == 0 else [pure]), *([ratio] if ratio else [])),
+        claimed=_claim(config),
+        roc=roc,
+        paper_style_epsilon=ratio.lower if ratio else None,
+        utility=_utility(shards["accuracy"], config.confidence),
+        game=schema.Game(
+            num_records=pool.num_records,
+            num_classes=pool.num_classes,
+            num_synthetic=int(shards["initial_records"].shape[1]),
+            num_fit_runs=len(game.fit_runs),
+            num_test_runs=len(game.test_runs),
+            inclusion_probability=INCLUSION_PROBABILITY,
+            public_randomness="one per run" if config.independent_randomness else "shared by all runs",
+            membership_shuffled=config.shuffle_membership,
+            seed=config.seed,
+        ),
+        exposed=most_exposed(pool, members, scores),
+        protocols=_protocols(config, members, scores, shards["initial_records"]),
+        threat_model=threat_model(config),
+        config=asdict(config),
+        versions=config.versions,
+        digest=config.digest,
+        run_directory=config.directory_name,
+        pdf="report.pdf",
+    )
+
+
+def judge(config: AuditConfig, bound: schema.EpsilonBound) -> tuple[str, str]:
+    """The verdict, and why, in a sentence."""
+    found = f"epsilon is at least {bound.lower:.2f} with {bound.confidence:.0%} confidence at delta {bound.delta:g}"
+    if config.claim is None:
+        return "NO CLAIM", f"Nothing is claimed for {config.method}, so nothing can be refuted; measured: {found}."
+    if bound.lower > config.claim:
+        return "REFUTED", f"The claim is epsilon <= {config.claim:g}, but {found}."
+    return (
+        "NOT REFUTED",
+        f"The claim is epsilon <= {config.claim:g}; this attack shows that {found}, which does not contradict it. "
+        "A stronger attack might.",
+    )
+
+
+def threat_model(config: AuditConfig) -> tuple[str, ...]:
+    """Who the adversary is, in plain words."""
+    sees = "the network trained on the synthetic set (its confidences), not the set itself"
+    knows = (
+        "The adversary does not know the networks, augmentations and starting noise of the audited condensation."
+        if config.independent_randomness
+        else "The adversary knows the public randomness of the condensation (networks, augmentations, starting noise), "
+        "which all runs share; the training of the victim stays unknown."
+    )
+    learns = (
+        "The adversary knows all records of the pool with their labels and has condensed random halves of them "
+        "(shadow runs); it does not know who was in the audited runs."
+        if get_attack(config.attack).needs_fit_runs
+        else "The adversary knows the record it asks about and its label, and a threshold learned on other runs."
+    )
+    told = (
+        ("CONTROL: membership was shuffled. The attack was told coins that decided nothing; it must find nothing.",)
+        if config.shuffle_membership
+        else ()
+    )
+    return (*told, f"Level {config.level}: the adversary sees {sees}.", knows, learns)
+
+
+def most_exposed(pool: Pool, members: np.ndarray, scores: np.ndarray) -> tuple[schema.ExposedRecord, ...]:
+    """Records whose scores separate best over the test runs. Descriptive: chosen on the scores shown."""
+    if len(members) < 2:
+        return ()
+    auc = record_auc(members, scores)
+    num_in = np.maximum(members.sum(0), 1)
+    num_out = np.maximum((~members).sum(0), 1)
+    mean_in, mean_out = (scores * members).sum(0) / num_in, (scores * ~members).sum(0) / num_out
+    gap = np.where(np.isnan(auc), -np.inf, mean_in - mean_out)
+    order = np.lexsort((-gap, -np.nan_to_num(auc, nan=-1.0)))[:NUM_EXPOSED]
+    return tuple(
+        schema.ExposedRecord(
+            record=int(i),
+            label=int(pool.labels[i]),
+            auc=float(auc[i]),
+            mean_score_in=float(mean_in[i]),
+            mean_score_out=float(mean_out[i]),
+        )
+        for i in order
+        if np.isfinite(auc[i])
+    )
+
+
+def _claim(config: AuditConfig) -> schema.Claim | None:
+    if config.claim is None:
+        return None
+    return schema.Claim(epsilon_rdp=None, epsilon_pld=config.claim, delta=config.delta, source="stated with --claim")
+
+
+def _utility(accuracy: np.ndarray, confidence: float) -> schema.Utility:
+    """Mean accuracy over runs with a normal interval."""
+    return schema.Utility(
+        accuracy=float(accuracy.mean()),
+        accuracy_interval=_interval_of_mean(accuracy, confidence),
+        measured_on="records that the run left out",
+    )
+
+
+def _interval_of_mean(values: np.ndarray, confidence: float) -> tuple[float, float]:
+    """Student interval of a mean over runs; the point itself where there is one run."""
+    mean = float(values.mean())
+    if len(values) < 2:
+        return mean, mean
+    reach = float(stats.t.ppf((1 + confidence) / 2, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
+    return mean - reach, mean + reach
+
+
+def _protocols(
+    config: AuditConfig, members: np.ndarray, scores: np.ndarray, initial: np.ndarray
+) -> tuple[schema.Protocol, ...]:
+    """Dong et al.'s two protocols for the loss attack, each run a seed of its own."""
+    if config.attack != "loss":
+        return ()
+    first = config.shadows - config.test_runs
+    tables: dict[str, list[float]] = {"Table 2": [], "Table 1": []}
+    for position in range(len(scores)):
+        generator = stream(config.seed, "loss protocol", first + position)
+        inside, outside = np.flatnonzero(members[position]), np.flatnonzero(~members[position])
+        started = initial[first + position][initial[first + position] >= 0]
+        others = np.setdiff1d(inside, started)
+        for table, positives, negatives in (("Table 2", inside, outside), ("Table 1", started, others)):
+            found = advantage(scores[position], positives, negatives, generator, PROTOCOL_RECORDS)
+            if found is not None:
+                tables[table].append(found)
+    notes = {
+        "Table 2": "members against non-members; threshold from one half, advantage on the other",
+        "Table 1": "records that images were initialised from, against as many other members",
+    }
+    return tuple(
+        schema.Protocol(
+            name=f"loss advantage, {table}",
+            source=f"Dong et al., arXiv:2206.00240, {table}",
+            advantage=float(np.mean(values)),
+            advantage_interval=_interval_of_mean(np.array(values), config.confidence),
+            num_seeds=len(values),
+            note=notes[table],
+        )
+        for table, values in tables.items()
+        if values
+    )
+
+
+def reproduction_command(config: AuditConfig) -> str:
+    """The command that gives these bytes again, wherever and with however many workers."""
+    parts = [f"audit {config.attack}", f"--method {config.method}", f"--shadows {config.shadows}"]
+    parts += [f"--test-runs {config.test_runs}", f"--dataset {shlex.quote(config.dataset)}"]
+    if config.records is not None:
+        parts.append(f"--records {config.records}")
+    parts += [f"--preset {config.preset}", f"--seed {config.seed}", f"--delta {config.delta:g}"]
+    parts += [f"--confidence {config.confidence:g}", f"--queries {config.queries}", f"--device {config.device}"]
+    parts += [f"--shard-runs {config.shard_runs}"]
+    parts += [f"--{name} {config.method_config[name]}" for name in ("ipc", "init") if name in config.method_config]
+    if config.claim is not None:
+        parts.append(f"--claim {config.claim:g}")
+    if config.independent_randomness:
+        parts.append("--independent-randomness")
+    if config.shuffle_membership:
+        parts.append("--shuffle-membership")
+    parts += [f"--set {name}={value}" for name, value in config.changes.items()]
+    return " ".join(parts)
