@@ -49,7 +49,7 @@ def draw_augmentation(operations: tuple[str, ...], generator: np.random.Generato
 
 def augment(images: Tensor, drawn: Augmentation) -> Tensor:
     """Apply one operation to `[images, channels, height, width]`."""
-    numbers = to_device(drawn.numbers, images.device).expand(images.shape[0], NUMBERS_PER_IMAGE)
+    numbers = to_device(drawn.numbers, images.device).to(images.dtype).expand(images.shape[0], NUMBERS_PER_IMAGE)
     match drawn.operation:
         case "color":
             return _color(images, numbers)

@@ -1,0 +1,35 @@
+import numpy as np
+import pytest
+
+from condensers.randomness import Randomness, stream
+
+
+def test_streams_depend_on_every_part_of_the_key():
+    keys = [(0, "a", 1), (1, "a", 1), (0, "b", 1), (0, "a", 2), (0, "a1"), (0, "a", 1, 0), (0, "a", "1")]
+    draws = [stream(*key).random(4).tolist() for key in keys]
+    assert len({tuple(draw) for draw in draws}) == len(keys)
+
+
+def test_equal_keys_give_equal_numbers():
+    assert np.array_equal(stream(3, "x", 9).random(100), stream(3, "x", 9).random(100))
+
+
+def test_public_streams_are_shared_and_private_ones_are_not():
+    group = Randomness(seed=5, runs=(10, 11))
+    alone = Randomness(seed=5, runs=(11,))
+    assert group.public("network", 3).random() == alone.public("network", 3).random()
+    assert group.private(1, "noise", 3).random() == alone.private(0, "noise", 3).random()
+    assert group.private(0, "noise", 3).random() != group.private(1, "noise", 3).random()
+
+
+def test_independent_randomness_differs_by_run_and_takes_one_run():
+    streams = [Randomness(seed=5, runs=(run,), independent=True).public("network", 0).random() for run in (1, 2)]
+    assert streams[0] != streams[1]
+    with pytest.raises(ValueError, match="one run at a time"):
+        Randomness(seed=5, runs=(1, 2), independent=True)
+
+
+def test_normal_draws_against_theory():
+    draws = stream(0, "normal").standard_normal(200_000)
+    assert abs(draws.mean()) < 5 / np.sqrt(len(draws))
+    assert abs(draws.var() - 1) < 5 * np.sqrt(2 / len(draws))

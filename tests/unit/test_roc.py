@@ -1,0 +1,84 @@
+import numpy as np
+from scipy.stats import norm
+from sklearn.metrics import roc_auc_score
+
+from audit.game import Game
+from audit.roc import measure_roc, paper_style_ratio, record_auc
+from condensers.randomness import stream
+
+
+def audit_of(runs=40, records=200, effect=1.0, seed=0):
+    members = stream(seed, "members").random((runs, records)) < 0.5
+    scores = stream(seed, "scores").standard_normal((runs, records)) + effect * members
+    return members, scores
+
+
+def test_auc_against_sklearn():
+    members, scores = audit_of()
+    scores = np.round(scores, 1)
+    roc = measure_roc(members, scores, confidence=0.95, seed=0)
+    np.testing.assert_allclose(roc.auc, roc_auc_score(members.ravel(), scores.ravel()))
+
+
+def test_tpr_at_fpr_against_naive():
+    members, scores = audit_of()
+    roc = measure_roc(members, scores, confidence=0.95, seed=0)
+    outside = np.sort(scores[~members])[::-1]
+    for rate in (0.001, 0.01):
+        allowed = int(rate * len(outside))
+        expected = (scores[members] > outside[allowed]).mean()
+        assert roc.tpr_at_fpr[f"{rate:g}"] == expected
+
+
+def test_intervals_cover_the_truth_against_theory():
+    """Independent scores: the true AUC is Φ(1/√2); a 95% interval over runs misses it in about 1 of 20 audits."""
+    truth = norm.cdf(1 / np.sqrt(2))
+    missed = 0
+    for seed in range(60):
+        low, high = measure_roc(*audit_of(runs=30, records=60, seed=seed), confidence=0.95, seed=seed).auc_interval
+        missed += not low <= truth <= high
+    assert missed <= 9  # P[Binomial(60, .07) > 9] < .01; the bootstrap of 30 runs covers a little less than 95%
+
+
+def test_runs_that_differ_widen_the_interval():
+    members, scores = audit_of(runs=30, records=300, effect=0.0)
+    shared = stream(1, "effect").standard_normal((30, 1)) * members
+    narrow = measure_roc(members, scores, confidence=0.95, seed=0).auc_interval
+    wide = measure_roc(members, scores + shared, confidence=0.95, seed=0).auc_interval
+    assert wide[1] - wide[0] > 3 * (narrow[1] - narrow[0])
+
+
+def test_balanced_accuracy_of_noise_is_a_half():
+    """A threshold chosen on the tested runs would show more than ½ for noise; ours does not, on average."""
+    found = [
+        measure_roc(*audit_of(runs=4, records=25, effect=0.0, seed=seed), confidence=0.95, seed=0).balanced_accuracy
+        for seed in range(60)
+    ]
+    assert abs(np.mean(found) - 0.5) < 4 * np.std(found) / np.sqrt(60)
+
+
+def test_single_run_and_constant_scores_do_not_fail():
+    members, scores = audit_of(runs=1)
+    assert 0.5 < measure_roc(members, scores, confidence=0.95, seed=0).auc <= 1
+    flat = measure_roc(members, np.zeros_like(scores), confidence=0.95, seed=0)
+    assert flat.auc == 0.5
+    assert flat.tpr_at_fpr["0.001"] == 0
+    assert paper_style_ratio(flat) is None
+
+
+def test_record_auc_against_sklearn():
+    members, scores = audit_of(records=6)
+    expected = [roc_auc_score(members[:, r], scores[:, r]) for r in range(6)]
+    np.testing.assert_allclose(record_auc(members, scores), expected)
+
+
+def test_the_games_coins_are_fair_and_independent_of_the_number_of_runs():
+    game = Game(seed=0, num_records=500, num_runs=200, num_test_runs=50)
+    members = game.members(range(200))
+    assert abs(members.mean() - 0.5) < 4 * 0.5 / np.sqrt(members.size)
+    correlation = np.corrcoef(members[:50].astype(float))
+    assert np.abs(correlation[np.triu_indices(50, 1)]).max() < 5 / np.sqrt(500)
+    smaller = Game(seed=0, num_records=500, num_runs=60, num_test_runs=10)
+    assert np.array_equal(smaller.members(range(60)), members[:60])
+    assert not np.array_equal(game.decoys(range(60)), members[:60])
+    assert set(game.fit_runs).isdisjoint(game.test_runs)
