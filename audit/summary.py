@@ -17,6 +17,7 @@ from audit.shard import game_of
 from condensers.pool import Pool
 from condensers.randomness import stream
 from reports import schema
+from reports.rounding import decimals_apart, down
 
 NUM_EXPOSED = 16
 PROTOCOL_RECORDS = 1000
@@ -101,14 +102,15 @@ def summarise(
 
 def judge(config: AuditConfig, bound: schema.EpsilonBound) -> tuple[str, str]:
     """The verdict, and why, in a sentence."""
-    found = f"epsilon is at least {bound.lower:.2f} with {bound.confidence:.0%} confidence at delta {bound.delta:g}"
+    lower = down(bound.lower, decimals_apart(bound.lower, config.claim))
+    found = f"ε is at least {lower} with {bound.confidence:.0%} confidence at δ = {bound.delta:g}"
     if config.claim is None:
         return "NO CLAIM", f"Nothing is claimed for {config.method}, so nothing can be refuted; measured: {found}."
     if bound.lower > config.claim:
-        return "REFUTED", f"The claim is epsilon <= {config.claim:g}, but {found}."
+        return "REFUTED", f"The claim is ε ≤ {config.claim:g}, but {found}."
     return (
         "NOT REFUTED",
-        f"The claim is epsilon <= {config.claim:g}; this attack shows that {found}, which does not contradict it. "
+        f"The claim is ε ≤ {config.claim:g}; this attack shows that {found}, which does not contradict it. "
         "A stronger attack might.",
     )
 
@@ -234,5 +236,7 @@ def reproduction_command(config: AuditConfig) -> str:
         parts.append("--independent-randomness")
     if config.shuffle_membership:
         parts.append("--shuffle-membership")
+    if "compiled" in config.method_config:
+        parts.append(f"--compile {'on' if config.method_config['compiled'] else 'off'}")
     parts += [f"--set {name}={value}" for name, value in config.changes.items()]
     return " ".join(parts)
