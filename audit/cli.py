@@ -6,6 +6,7 @@ or above --fail-above. Commands are imported only when called: `audit --help` ne
 
 import errno
 import importlib
+import io
 import os
 import sys
 from typing import Any, NoReturn
@@ -59,6 +60,9 @@ def group() -> None:
 
 def main() -> None:
     """Run a command; turn every error a person can mend into one line."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal that knows no ε gets \u03b5, not a traceback after hours of work; stderr does so by itself.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         status = group.main(prog_name="audit", standalone_mode=False)
     except click.ClickException as error:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 from dp_accounting.dp_event import DpEvent
 
@@ -10,8 +11,14 @@ from audit.accounting.events import LEAST_NOISE, MOST_NOISE
 from audit.accounting.privacy_loss import NoGuaranteeLeft
 from condensers.errors import BadInput
 
-ACCOUNTANTS: dict[str, Callable[[DpEvent, float], float]] = {"pld": epsilon_pld, "rdp": epsilon_rdp}
+ACCOUNTANTS: dict[str, Callable[[DpEvent, float], float]] = {
+    "pld": epsilon_pld,
+    "rdp": epsilon_rdp,
+    "rdp-mironov": partial(epsilon_rdp, conversion="mironov"),
+}
 TOLERANCE = 1e-4
+LEAST_RDP_TARGET = 1e-2  # below, the largest order tried is in the way
+Trial = tuple[float, float]  # noise multiplier, ε
 
 
 def calibrate_noise(
@@ -32,19 +39,16 @@ def calibrate_noise(
         except NoGuaranteeLeft:
             return math.inf
 
-    # RDP is quick and seldom below PLD: what it asks for is close above what PLD asks for.
-    start, factor = (
-        (calibrate_noise(target_epsilon, delta, make_event, "rdp"), 1.2) if accountant == "pld" else (1.0, 2.0)
-    )
+    start, factor = 1.0, 2.0
+    if accountant == "pld" and target_epsilon > LEAST_RDP_TARGET:
+        # RDP is quick, and asks for a little more noise than PLD.
+        start, factor = calibrate_noise(target_epsilon, delta, make_event, "rdp"), 1.2
     low, high = _bracket(epsilon, target_epsilon, start, factor)
     while high[1] < target_epsilon * (1 - TOLERANCE) and high[0] > low[0] * (1 + TOLERANCE / 100):
         noise = _between(low, high, target_epsilon)
         tried = (noise, epsilon(noise))
         low, high = (low, tried) if tried[1] <= target_epsilon else (tried, high)
     return high[0]
-
-
-Trial = tuple[float, float]  # noise multiplier, ε
 
 
 def _bracket(epsilon: Callable[[float], float], target: float, start: float, factor: float) -> tuple[Trial, Trial]:

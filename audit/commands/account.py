@@ -73,6 +73,8 @@ def account(
         raise BadConfig(f"--delta {delta:g}: must lie in (0, 1)")
     if options["target"] is not None and not 0 < options["target"] < float("inf"):
         raise BadConfig(f"--epsilon {options['target']:g}: must be a finite number above 0")
+    by_rdp = "rdp" if conversion == "balle" else f"rdp-{conversion}"
+    options["calibrated_by"] = by_rdp if options["accountant"] == "rdp" else "pld"
     if curve and method is not None and options["dataset"] in METHODS[method].private_share:
         raise BadConfig("--curve: of the auxiliary generator only an (epsilon, delta) point is known, no curve")
     if method is not None:
@@ -120,7 +122,7 @@ def _method(name: str, method: Published, delta: float, conversion: str, options
         "dataset": options["dataset"],
         **_epsilons(event, delta, share, auxiliary, conversion),
         "noise_multiplier": noise,
-        "calibrated_by": options["accountant"] if calibrated else None,
+        "calibrated_by": options["calibrated_by"] if calibrated else None,
         "steps": steps,
         "batch": batch,
         "images_per_class": images,
@@ -168,7 +170,7 @@ def _gaussian(delta: float, conversion: str, options: dict[str, Any]) -> dict[st
         "dataset": None,
         **_epsilons(event, delta, 1.0, 0.0, conversion),
         "noise_multiplier": noise,
-        "calibrated_by": None if options["target"] is None else options["accountant"],
+        "calibrated_by": None if options["target"] is None else options["calibrated_by"],
         "steps": steps,
         "sampling": options["sampling"],
         "adjacency": neighbouring_relation(event),
@@ -180,7 +182,9 @@ def _gaussian(delta: float, conversion: str, options: dict[str, Any]) -> dict[st
 def _ledger(path: Path, delta: float, conversion: str, options: dict[str, Any]) -> dict[str, Any]:
     from audit.accounting.events import event_from_json, neighbouring_relation
 
-    _refuse(options, tuple(name for name in options if name not in ("sampling", "accountant")), "--ledger")
+    _refuse(
+        options, tuple(name for name in options if name not in ("sampling", "accountant", "calibrated_by")), "--ledger"
+    )
     try:
         record = json.loads(path.read_text())
     except (OSError, ValueError, RecursionError) as error:
@@ -204,7 +208,7 @@ def _noise_multiplier(
     if options["noise_multiplier"] is not None and options["target"] is not None:
         raise BadConfig("--epsilon asks for a noise multiplier: do not give --noise-multiplier as well")
     if target[0] is not None:
-        return calibrate_noise(target[0], target[1], build, options["accountant"])
+        return calibrate_noise(target[0], target[1], build, options["calibrated_by"])
     if given is None:
         raise BadConfig("give --noise-multiplier, or --epsilon to have it computed")
     return given

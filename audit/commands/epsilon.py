@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from audit.estimators.bayesian import bound_epsilon_bayesian
 from audit.estimators.clopper_pearson import bound_epsilon_clopper_pearson
@@ -139,7 +140,7 @@ def estimate(
     chosen = list(available) if estimator == "all" else [estimator]
     if estimator == "all" and claimed:
         chosen.append("family")
-    notes = []
+    notes = ["all scores are equal: they say nothing about membership"] if _all_equal(evidence) else []
     if estimator == "all" and delta == 0.0:
         notes += [f"{name} left out: it needs delta > 0" for name in chosen if name in NEEDS_DELTA]
         chosen = [name for name in chosen if name not in NEEDS_DELTA]
@@ -153,6 +154,12 @@ def estimate(
     if sigma is not None:
         test = _test_claim(evidence, choice, confidence, tries, rate, steps, sigma)
     return EpsilonTable(bounds=tuple(bounds), curve_test=test, notes=tuple(notes))
+
+
+def _all_equal(evidence: RunEvidence | RecordEvidence) -> bool:
+    if isinstance(evidence, RecordEvidence):
+        return bool(np.ptp(evidence.scores) == 0.0)
+    return bool(np.ptp(np.concatenate([evidence.member_scores, evidence.non_member_scores])) == 0.0)
 
 
 def _bound(name: str, evidence: Any, rate: Any, steps: Any, settings: dict[str, Any]) -> EpsilonBound:

@@ -6,30 +6,33 @@ multiplier unknown; the claim must grant it. Every noise multiplier whose curve 
 (FPR, FNR) is refuted; the smallest refuted one has the reported epsilon. Guarantee: under the assumption it exceeds
 the true epsilon with probability at most 1 - confidence, since then the true noise multiplier was refuted. Unit: runs.
 
-One curve per noise multiplier serves all looks: it is refuted when enough of them refute it.
+One curve per noise multiplier serves all looks: it is refuted when enough of them refute it. Where even the noiseless
+member of the family is refuted the bound is infinite: the mechanism is not of that family.
 """
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from audit.accounting.curve import tradeoff_curve
-from audit.accounting.epsilon import epsilon_pld
+from audit.accounting.epsilon import MAX_EPSILON, epsilon_pld
 from audit.accounting.events import subsampled_gaussian
 from audit.accounting.privacy_loss import NoGuaranteeLeft
 from audit.estimators.curve import normal_gaps
 from audit.estimators.evidence import Floats, RunCounts, RunEvidence
 from audit.estimators.gaussian import gaussian_epsilon, gaussian_mus, require_positive_delta
 from audit.estimators.thresholds import DEFAULT_CHOICE, ThresholdChoice
-from audit.estimators.trials import ErrorCounts, bound_from_runs
+from audit.estimators.trials import ErrorCounts, bound_from_runs, confidence_rectangle
 from condensers.errors import BadInput
 from reports.schema import EpsilonBound
 
 NAME = "family"
-_TOLERANCE = 2e-3  # of the noise multiplier
-_STEP = 1.1
+_TOLERANCE = 4e-3  # of the noise multiplier
+_STEP = 1.2
 _MOST_NOISE = 200.0
-_LEAST_NOISE = 0.05
+_LEAST_NOISE = 0.1
 
 
 def bound_epsilon_family(
@@ -73,6 +76,7 @@ def bound_epsilon_family(
 def _look_bounds(errors: ErrorCounts, significance: float, *, sampling_rate: float, steps: int, delta: float) -> Floats:
     """The epsilon of the smallest noise multiplier that enough looks refute, for the looks that do; 0 for others."""
 
+    @cache
     def gaps(noise_multiplier: float) -> Floats:
         event = subsampled_gaussian(sampling_rate=sampling_rate, noise_multiplier=noise_multiplier, steps=steps)
         try:
@@ -83,6 +87,9 @@ def _look_bounds(errors: ErrorCounts, significance: float, *, sampling_rate: flo
     def agreed(values: Floats) -> float:
         return float(np.sort(values)[-errors.num_agreeing])
 
+    unsampled = _refutes_any_noise(errors, significance, (1.0 - sampling_rate) ** steps)
+    if np.sum(unsampled) >= errors.num_agreeing:
+        return np.where(unsampled, np.inf, 0.0)
     mu = agreed(gaussian_mus(errors, significance=significance))
     if mu <= 0.0:
         return np.zeros(errors.num_looks)
@@ -92,7 +99,20 @@ def _look_bounds(errors: ErrorCounts, significance: float, *, sampling_rate: flo
     if refuted is None:
         return np.zeros(errors.num_looks)
     event = subsampled_gaussian(sampling_rate=sampling_rate, noise_multiplier=refuted, steps=steps)
-    return np.where(gaps(refuted) > 0.0, epsilon_pld(event, delta), 0.0)
+    try:
+        epsilon = epsilon_pld(event, delta)
+    except NoGuaranteeLeft:
+        epsilon = MAX_EPSILON
+    return np.where(gaps(refuted) > 0.0, epsilon, 0.0)
+
+
+def _refutes_any_noise(errors: ErrorCounts, significance: float, never_sampled: float) -> NDArray[np.bool_]:
+    """Whether even the noiseless member of the family is refuted: it errs where the record was never sampled."""
+    false_negative_upper, false_positive_upper = confidence_rectangle(errors, significance)
+    # Called positive with probability a there: FNR = never_sampled * (1 - a), and the mirror image of that curve
+    return (false_negative_upper < never_sampled * (1.0 - false_positive_upper)) & (
+        false_positive_upper < never_sampled * (1.0 - false_negative_upper)
+    )
 
 
 def _smallest_refuted(gap: Callable[[float], float], guess: float) -> float | None:
@@ -110,7 +130,9 @@ def _smallest_refuted(gap: Callable[[float], float], guess: float) -> float | No
         high, high_gap = low, low_gap
         low, step = max(low / step, _LEAST_NOISE), step**2
         low_gap = gap(low)
-    while low_gap <= 0.0 and high > low * (1.0 + _TOLERANCE):
+    if low_gap > 0.0:
+        return low
+    while high > low * (1.0 + _TOLERANCE):
         # False position in the logarithm of the noise; halving the gap of the end that stays (the Illinois variant)
         share = min(max(-low_gap / (high_gap - low_gap), 0.0), 1.0)
         middle = float(

@@ -179,9 +179,7 @@ def record_values(
     """Epsilon (one-run) or mu (one-run-fdp) of each look, computed once for each distinct pair of counts."""
     width = guesses.num_coins + 1
     keys = guesses.num_guesses * width + guesses.num_correct
-    table = np.zeros(width**2)
-    table[keys] = 1.0
-    seen = np.flatnonzero(table)
+    seen = np.flatnonzero(np.bincount(keys.ravel())) if width < 3000 else np.unique(keys)
     totals, right = seen // width, seen % width
     if estimator == "one-run":
         values = one_run_lower_bounds(
@@ -207,8 +205,7 @@ def record_values(
                 for total, correct in zip(totals.tolist(), right.tolist(), strict=True)
             ]
         )
-    table[seen] = values
-    return table[keys]
+    return values[np.searchsorted(seen, keys)]
 
 
 def simulate_records(

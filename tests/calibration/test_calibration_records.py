@@ -4,7 +4,8 @@ from functools import cache
 
 import numpy as np
 import pytest
-from calibration.simulated_audits import (
+from scipy import stats
+from simulated_audits import (
     DELTA,
     Mechanism,
     RecordAudits,
@@ -13,7 +14,6 @@ from calibration.simulated_audits import (
     most_exceedances,
     simulate_records,
 )
-from scipy import stats
 
 from audit.estimators.evidence import RecordEvidence
 from audit.estimators.one_run import bound_epsilon_one_run_records

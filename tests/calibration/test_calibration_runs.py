@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from calibration.simulated_audits import (
+from simulated_audits import (
     DELTA,
     RATE,
     STEPS,

@@ -84,6 +84,13 @@ def test_calibration_keeps_to_its_target(account: Any, accountant: str) -> None:
     assert result["calibrated_by"] == accountant
 
 
+def test_calibration_keeps_to_its_target_under_the_conversion_asked_for(account: Any) -> None:
+    arguments = ("--gaussian", "--epsilon", "1", "--conversion", "mironov")
+    result = json.loads(account(*arguments, "--json")[1])
+    assert 0.999 <= result["epsilon_rdp"] <= 1
+    assert result["noise_multiplier"] == pytest.approx(4.9, abs=0.01)  # 1/(2σ²) + √(2 ln 1e5)/σ = 1
+
+
 def test_unsound_claims_are_marked_in_words(account: Any) -> None:
     status, out, _ = account("--method", "dyn-psg", "--dataset", "cifar10", "--sigma", "5")
     assert status == 0

@@ -321,3 +321,11 @@ def test_help_imports_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("Usage: audit")
     assert done.stderr.strip() == "[]"
+
+
+def test_output_that_the_terminal_cannot_show_is_spelt_out() -> None:
+    command = [sys.executable, "-c", "import sys; from audit.cli import main; sys.argv = ['audit', 'data']; main()"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    assert r"1\xd78\xd78" in done.stdout
+    assert done.stderr == ""

@@ -124,7 +124,7 @@ def test_point_curve_against_theory() -> None:
 
 
 def test_curve_takes_the_worst_class() -> None:
-    often = subsampled_gaussian(sampling_rate=0.2, noise_multiplier=4.0, steps=20)
+    often = subsampled_gaussian(sampling_rate=0.2, noise_multiplier=3.0, steps=20)
     loud = subsampled_gaussian(sampling_rate=0.02, noise_multiplier=0.6, steps=20)
     both = tradeoff_curve(parallel({"often": often, "loud": loud})).false_negative_rate(RATES)
     single = [tradeoff_curve(event).false_negative_rate(RATES) for event in (often, loud)]

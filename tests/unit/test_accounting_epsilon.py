@@ -5,11 +5,12 @@ import warnings
 
 import numpy as np
 import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy import integrate, optimize, stats
 
 from audit.accounting.epsilon import epsilon_pld, epsilon_prv_opacus, epsilon_rdp, epsilon_rdp_opacus
 from audit.accounting.events import composed, fixed_size_gaussian, gaussian, parallel, subsampled_gaussian
-from audit.accounting.privacy_loss import NoGuaranteeLeft
+from audit.accounting.privacy_loss import NoGuaranteeLeft, _self_composed
 from condensers.errors import BadInput
 
 DELTA = 1e-5
@@ -119,6 +120,14 @@ def test_two_steps_pld_against_convolution() -> None:
 
     delta, _ = integrate.quad(integrand, -12, 14, limit=400, epsabs=1e-12)
     assert 0.998 * 1e-3 <= delta <= 1e-3
+
+
+def test_staged_composition_against_theory() -> None:
+    """A Gaussian of noise 1000, 250 123 times, is one of noise 1000/√250 123."""
+    once = pld.from_gaussian_mechanism(1000.0, value_discretization_interval=5e-5)
+    found = _self_composed(once, 250_123).get_epsilon_for_delta(DELTA)
+    exact = pld.from_gaussian_mechanism(1000 / math.sqrt(250_123)).get_epsilon_for_delta(DELTA)
+    assert exact - 1e-6 <= found <= exact * (1 + 1e-3)
 
 
 def test_nothing_costs_nothing() -> None:

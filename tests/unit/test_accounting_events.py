@@ -87,9 +87,10 @@ def test_equal_mechanisms_are_merged_against_naive() -> None:
 
 
 def test_releases_of_one_sample_count_together_against_theory() -> None:
-    together = dp_event.SelfComposedDpEvent(dp_event.PoissonSampledDpEvent(0.01, gaussian(4.0, 16)), 50)
-    assert epsilon_rdp(together, DELTA) == pytest.approx(epsilon_rdp(poisson(0.01, 1.0, 50), DELTA), rel=1e-12)
-    assert epsilon_rdp(together, DELTA) > 1.1 * epsilon_rdp(poisson(0.01, 4.0, 50 * 16), DELTA)
+    together = dp_event.SelfComposedDpEvent(dp_event.PoissonSampledDpEvent(0.01, gaussian(4.0, 9)), 50)
+    assert branches(together)[0][0].event.event.noise_multiplier == pytest.approx(4 / 3, rel=1e-12)
+    assert epsilon_rdp(together, DELTA) == pytest.approx(epsilon_rdp(poisson(0.01, 4 / 3, 50), DELTA), rel=1e-9)
+    assert epsilon_rdp(together, DELTA) > 1.1 * epsilon_rdp(poisson(0.01, 4.0, 50 * 9), DELTA)
 
 
 def test_parallel_costs_its_worst_class_against_naive() -> None:
@@ -98,6 +99,13 @@ def test_parallel_costs_its_worst_class_against_naive() -> None:
     assert [len(branches(event)), worst_sampling_rate(event), num_releases(event)] == [1, 0.03, 100]
     for accountant in (epsilon_rdp, epsilon_pld):
         assert accountant(event, DELTA) == max(accountant(part, DELTA) for part in classes.values())
+
+
+@pytest.mark.parametrize("names", ["ab", "ba"])
+def test_parallel_costs_its_longest_class_against_naive(names: str) -> None:
+    short, long = poisson(0.02, steps=10), poisson(0.02, steps=1000)
+    event = parallel(dict(zip(names, (short, long), strict=True)))
+    assert branches(event) == branches(long)
 
 
 def test_parallel_keeps_classes_that_cannot_be_compared() -> None:

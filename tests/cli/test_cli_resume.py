@@ -1,0 +1,461 @@
+"""Nothing is lost: kill, Ctrl-C, a full disk, damaged files. The same command goes on to the same bytes."""
+
+# ruff: noqa: F401, F811  (fixtures that are imported look unused, and arguments like them look like new definitions)
+
+import contextlib
+import importlib
+import itertools
+import multiprocessing
+import os
+import resource
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import ROOT
+from test_cli_attack import TINY, Run, compute_inline, inline, resolve, run
+
+import audit.executor
+import audit.pipeline
+import audit.shard
+from audit.cli import main
+from audit.data.load import load_pool
+from audit.shard import compute_shard, load_checked_pool, num_shards
+from audit.store import RunDirectory
+from condensers.randomness import stream
+
+pytestmark = pytest.mark.usefixtures("inline")
+NUM_SHARDS = 12
+# Run as the program is; what stands above `__main__` holds in the workers as well.
+DRIVER = """
+import sys, time
+import audit.shard
+track = audit.shard.Tracker.track
+def slowly(self, name, total, state):
+    for step in track(self, name, total, state):
+        yield step
+        time.sleep(0.05)
+audit.shard.Tracker.track = slowly
+audit.shard.CHECKPOINT_SECONDS = 0.1
+if __name__ == "__main__":
+    import audit.pipeline
+    from audit.cli import main
+    audit.pipeline.draw = lambda *_: None
+    main()
+"""
+
+
+def directory_in(out: Path) -> RunDirectory:
+    (path,) = out.iterdir()
+    return RunDirectory(path)
+
+
+def result_of(out: Path) -> tuple[bytes, bytes]:
+    directory = directory_in(out)
+    assert list(directory.path.rglob(".*")) == [], "temporary files are left"
+    assert list(directory.shards.glob("*.partial")) == []
+    return directory.scores.read_bytes(), directory.report.read_bytes()
+
+
+def finished_shards(out: Path) -> list[Path]:
+    return sorted(out.glob("*/shards/*.safetensors"))
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """An audit of twelve shards. The digits lie in a file, which spares every process the import of scikit-learn."""
+    pool, path = load_pool("digits", records=200), tmp_path_factory.mktemp("data") / "digits.npz"
+    np.savez(path, images=(pool.images.numpy() + 1) / 2, labels=pool.labels.numpy())
+    return [*TINY, "--shard-runs", "2", "--dataset", str(path)]
+
+
+@pytest.fixture(scope="module")
+def calm(tiny: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An undisturbed audit, computed shard by shard in this process."""
+    out = tmp_path_factory.mktemp("calm")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(audit.pipeline, "run_shards", compute_inline)
+        patch.setattr(audit.pipeline, "draw", lambda *_: None)
+        patch.setattr(sys, "argv", ["audit", *tiny, "--out", str(out)])
+        with pytest.raises(SystemExit):
+            main()
+    assert len(finished_shards(out)) == NUM_SHARDS
+    return out
+
+
+@contextlib.contextmanager
+def started(arguments: list[str], tmp_path: Path, limit: int | None = None) -> Iterator[subprocess.Popen[str]]:
+    """The program in a process group of its own, as a shell starts it."""
+    driver = tmp_path / "driver.py"
+    driver.write_text(DRIVER)
+    process = subprocess.Popen(
+        [sys.executable, str(driver), *arguments],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=None if limit is None else lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+    )
+    try:
+        yield process
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def wait_for(happened: Callable[[], bool], seconds: float = 120) -> None:
+    deadline = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)
+
+
+def group_members(group: int) -> list[int]:
+    """Living processes of a process group."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            state, _, its_group = (entry / "stat").read_text().rsplit(")", 1)[1].split()[:3]
+            if int(its_group) == group and state != "Z":
+                found.append(int(entry.name))
+    return found
+
+
+def snapshot(out: Path) -> dict[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()}
+
+
+def test_kills_and_interrupts_against_an_undisturbed_run(tiny: list[str], calm: Path, run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "torn"
+    moment = stream(int(time.time()), "moment").uniform(0, 0.5, 3)
+
+    with started([*tiny, "--out", str(out), "--jobs", "2"], tmp_path) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "audit: condensing and training 24 runs\n"
+        # The program, the tracker that Python starts beside it, and a worker that has hardly begun.
+        wait_for(lambda: len(group_members(process.pid)) >= 3)
+        os.killpg(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 3, errors
+    assert errors.startswith("audit: interrupted: 0 of 24 runs are finished")
+    assert errors.count("\n") == 1
+
+    with started([*tiny, "--out", str(out), "--jobs", "2"], tmp_path) as process:
+        wait_for(lambda: any(out.glob("*/shards/*.partial")))
+        time.sleep(moment[0])
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    done = len(finished_shards(out))
+    assert done < NUM_SHARDS
+
+    with started([*tiny, "--out", str(out), "--jobs", "1"], tmp_path) as process:
+        wait_for(lambda: len(finished_shards(out)) > done)
+        time.sleep(moment[1])
+        os.killpg(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 3, errors
+    lines = errors.splitlines()
+    assert lines[-1].startswith("audit: interrupted: ")
+    assert lines[-1].endswith("run the same command again to go on")
+    assert all(line.startswith("audit: ") for line in lines)
+    done = len(finished_shards(out))
+    assert done < NUM_SHARDS
+
+    with started([*tiny, "--out", str(out), "--jobs", "2"], tmp_path) as process:
+        wait_for(lambda: len(finished_shards(out)) > done)
+        time.sleep(moment[2])
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        wait_for(lambda: group_members(process.pid) == [], seconds=5)
+    before = snapshot(out)
+    time.sleep(0.5)
+    assert snapshot(out) == before, "an orphan went on writing"
+
+    last = run(*tiny, "--out", out)
+    assert last.code == 0
+    assert f"resuming {directory_in(out).path}: " in last.err
+    assert result_of(out) == result_of(calm)
+    shards = [[path.read_bytes() for path in finished_shards(folder)] for folder in (out, calm)]
+    assert shards[0] == shards[1]
+
+
+def test_a_full_disk_stops_the_workers_and_loses_nothing(tiny: list[str], calm: Path, run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "full"
+    shutil.copytree(calm, out)
+    for path in [*finished_shards(out)[4:], directory_in(out).scores, directory_in(out).report]:
+        path.unlink()
+    kept = {path: path.read_bytes() for path in finished_shards(out)}
+    with started([*tiny, "--out", str(out), "--jobs", "2"], tmp_path, limit=4096) as process:
+        _, errors = process.communicate(timeout=120)
+    assert process.returncode == 3, errors
+    assert "no room to write" in errors.splitlines()[-1]
+    assert all(line.startswith("audit: ") for line in errors.splitlines())
+    assert {path: path.read_bytes() for path in finished_shards(out)} == kept
+    assert list(out.rglob(".*")) == []
+    assert run(*tiny, "--out", out).code == 0
+    assert result_of(out) == result_of(calm)
+
+
+FAULTY = """
+import os, signal, time
+from condensers.errors import Incomplete
+
+def crash(directory, index, data_root):
+    raise ValueError("a fault of the program")
+
+def die(directory, index, data_root):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def give_up(directory, index, data_root):
+    raise Incomplete("no room to write")
+
+def be_interrupted(directory, index, data_root):
+    os.kill(os.getpid(), signal.SIGINT)
+    if index == 4:
+        os.kill(os.getppid(), signal.SIGINT)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def failing(
+    tiny: list[str], calm: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[str], list[str]]]:
+    """Let real workers do something else than compute, in a run whose first four shards are finished."""
+    (tmp_path / "faulty.py").write_text(FAULTY)
+    monkeypatch.syspath_prepend(tmp_path)
+    out = tmp_path / "failed"
+    shutil.copytree(calm, out)
+    for path in finished_shards(out)[4:]:
+        path.unlink()
+
+    def prepare(name: str) -> list[str]:
+        monkeypatch.setattr(audit.executor, "_work", getattr(importlib.import_module("faulty"), name))
+        monkeypatch.setattr(audit.pipeline, "run_shards", audit.executor.run_shards)
+        return [*tiny, "--out", str(out), "--jobs", "2"]
+
+    yield prepare
+    assert len(finished_shards(out)) == 4
+    assert list(out.rglob(".*")) == []
+    monkeypatch.setattr(audit.pipeline, "run_shards", compute_inline)
+    assert run(*tiny, "--out", out).code == 0
+    assert result_of(out) == result_of(calm)
+
+
+@pytest.mark.parametrize(
+    ("fault", "line"),
+    [
+        ("die", "audit: a worker process was killed (out of memory?); finished runs are kept"),
+        ("give_up", "audit: no room to write"),
+        ("be_interrupted", "audit: interrupted: 8 of 24 runs are finished"),
+    ],
+)
+def test_workers_that_stop_keep_what_is_finished(
+    fault: str, line: str, failing: Callable[[str], list[str]], run: Run
+) -> None:
+    started_at = time.monotonic()
+    outcome = run(*failing(fault))
+    assert (outcome.code, outcome.out) == (3, "")
+    assert time.monotonic() - started_at < 40, "it waited for workers that sleep for a minute"
+    assert multiprocessing.active_children() == []
+    assert outcome.err.splitlines()[-1].startswith(line)
+    assert all(text.startswith("audit: ") for text in outcome.err.splitlines())
+
+
+def test_a_crash_of_a_worker_shows_its_own_traceback(
+    failing: Callable[[str], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An exception that nobody catches: Python prints it, with the worker's traceback, and exits 1."""
+    monkeypatch.setattr(sys, "argv", ["audit", *failing("crash")])
+    with pytest.raises(ValueError, match="a fault of the program") as caught:
+        main()
+    assert "faulty.py" in str(caught.value.__cause__)
+
+
+@contextlib.contextmanager
+def room_for(size: int) -> Iterator[None]:
+    """No file may grow beyond this; the system refuses with EFBIG, as a full disk does with ENOSPC."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize(("size", "name"), [(4096, "scores.parquet"), (16384, "report.json"), (65536, "report.pdf")])
+def test_no_room_for_the_results_against_its_one_line(
+    tiny: list[str],
+    size: int,
+    name: str,
+    calm: Path,
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    out = tmp_path / "full"
+    shutil.copytree(calm, out)
+    monkeypatch.setattr(audit.pipeline, "draw", lambda directory, *_: directory.pdf.write_bytes(bytes(100_000)))
+    with room_for(size):
+        outcome = run(*tiny, "--out", out)
+    assert (outcome.code, outcome.out) == (3, "")
+    assert outcome.err.splitlines()[-1].startswith("audit: no room to write ")
+    assert f"{name}: " in outcome.err.splitlines()[-1]
+    assert run(*tiny, "--out", out).code == 0
+    assert result_of(out) == result_of(calm)
+
+
+def test_damaged_shards_are_said_and_redone(tiny: list[str], calm: Path, run: Run, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    assert run(*tiny, "--out", other, "--seed", "1").code == 0
+    out = tmp_path / "damaged"
+    shutil.copytree(calm, out)
+    shards = finished_shards(out)
+    whole = shards[3].read_bytes()
+    flipped = bytearray(whole)
+    flipped[len(whole) // 2] ^= 4
+    damages = {
+        "cannot be read": whole[: len(whole) // 2],
+        "does not match its checksum": bytes(flipped),
+        "belongs to another run": finished_shards(other)[3].read_bytes(),
+        "is a copy of 00005.safetensors": shards[5].read_bytes(),
+    }
+    for line, content in damages.items():
+        shards[3].write_bytes(content)
+        directory_in(out).scores.unlink()
+        outcome = run(*tiny, "--out", out)
+        assert outcome.code == 0
+        told = [text for text in outcome.err.splitlines() if "damaged shard" in text]
+        assert len(told) == 1
+        assert told[0].startswith(f"audit: damaged shard: {shards[3]} {line}")
+        assert told[0].endswith("; computing its runs again")
+        assert "resuming" in outcome.err
+        assert result_of(out) == result_of(calm)
+        assert shards[3].read_bytes() == whole
+    shards[3].write_bytes(whole[:100])
+    shards[7].unlink()
+    assert run(*tiny, "--out", out).code == 0
+    assert result_of(out) == result_of(calm)
+
+
+def test_shards_damaged_while_it_runs_against_their_one_line(
+    tiny: list[str],
+    calm: Path,
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    out = tmp_path / "rotten"
+    shutil.copytree(calm, out)
+    finished_shards(out)[0].unlink()
+
+    def compute_and_spoil(directory: Path, indices: list[int], **settings: object) -> None:
+        compute_inline(directory, indices, **settings)
+        finished_shards(out)[1].write_bytes(b"")
+
+    monkeypatch.setattr(audit.pipeline, "run_shards", compute_and_spoil)
+    outcome = run(*tiny, "--out", out)
+    assert outcome.code == 3
+    assert "run the same command again to redo it" in outcome.err.splitlines()[-1]
+
+
+def test_another_shard_size_changes_scores_by_rounding_only(
+    tiny: list[str], calm: Path, run: Run, tmp_path: Path
+) -> None:
+    assert run(*tiny, "--out", tmp_path, "--shard-runs", "4").code == 0
+    two, four = (pd.read_parquet(directory_in(out).scores) for out in (calm, tmp_path))
+    assert two.drop(columns="score").equals(four.drop(columns="score"))
+    np.testing.assert_allclose(four["score"], two["score"], rtol=1e-3, atol=1e-4)
+    reports = [audit.pipeline.schema.load(directory_in(out).report.read_text()) for out in (calm, tmp_path)]
+    assert reports[0].verdict == reports[1].verdict
+    assert reports[0].roc.auc == pytest.approx(reports[1].roc.auc, abs=1e-3)
+
+
+class Interruption(Exception):
+    """Stands for a kill in the middle of a shard."""
+
+
+@pytest.mark.parametrize("flags", ["", "--independent-randomness"])
+@pytest.mark.parametrize("stop", [1, 4, 7, 11])
+def test_a_shard_goes_on_from_its_checkpoint(
+    tiny: list[str], flags: str, stop: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopped after any of its steps, a shard repeats none of those it saved, and ends in the same bytes."""
+    monkeypatch.setattr(audit.shard, "CHECKPOINT_SECONDS", 0.0)
+    config = resolve([*tiny, *flags.split()])
+    pool = load_checked_pool(config, None)
+    assert num_shards(config) == NUM_SHARDS
+
+    def compute(name: str, report: Callable[[int, float], None]) -> Path:
+        directory = RunDirectory(tmp_path / name)
+        directory.create()
+        compute_shard(config, pool, directory, 1, report)
+        return directory.shard(1)
+
+    steps: list[float] = []
+    undisturbed = compute("calm", lambda _, fraction: steps.append(fraction)).read_bytes()
+    assert steps == sorted(steps)
+    assert steps[-1] == 1.0
+
+    count = itertools.count(1)
+
+    def interrupt(_: int, fraction: float) -> None:
+        if next(count) == stop:
+            raise Interruption(fraction)
+
+    with pytest.raises(Interruption):
+        compute("torn", interrupt)
+    partial = list((tmp_path / "torn" / "shards").glob("*.partial"))
+    assert partial
+    left: list[float] = []
+    assert compute("torn", lambda _, fraction: left.append(fraction)).read_bytes() == undisturbed
+    assert left == steps[stop:]
+    assert [path.name for path in (tmp_path / "torn" / "shards").iterdir()] == ["00001.safetensors"]
+
+
+def test_damaged_checkpoints_are_ignored(tiny: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit.shard, "CHECKPOINT_SECONDS", 0.0)
+    config = resolve(tiny)
+    pool = load_checked_pool(config, None)
+    directory = RunDirectory(tmp_path / "run")
+    directory.create()
+    compute_shard(config, pool, directory, 0, lambda *_: None)
+    whole = directory.shard(0).read_bytes()
+
+    def interrupt(_: int, fraction: float) -> None:
+        if fraction > 0.5:
+            raise Interruption
+
+    with pytest.raises(Interruption):
+        compute_shard(config, pool, directory, 0, interrupt)
+    checkpoint = directory.checkpoint(0, "condense")
+    saved = checkpoint.read_bytes()
+    flipped = bytearray(saved)
+    flipped[-5] ^= 1
+    for damaged in (b"", saved[:-7], bytes(flipped), whole, os.urandom(300)):
+        directory.shard(0).unlink(missing_ok=True)
+        checkpoint.write_bytes(damaged)
+        steps: list[float] = []
+        compute_shard(config, pool, directory, 0, lambda _, fraction, steps=steps: steps.append(fraction))
+        assert directory.shard(0).read_bytes() == whole
+        assert len(steps) == 6 + 6 + 1, "it began anew"
+
+
+def test_a_second_process_is_kept_out(tiny: list[str], calm: Path, run: Run, tmp_path: Path) -> None:
+    shutil.copytree(calm, tmp_path / "runs")
+    with directory_in(tmp_path / "runs").held():
+        outcome = run(*tiny, "--out", tmp_path / "runs")
+    assert outcome.code == 3
+    assert outcome.err.startswith("audit: another process is at work in ")
+    assert shlex.quote(str(tmp_path)) in outcome.err
