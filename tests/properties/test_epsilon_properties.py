@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audit.estimators.bayesian import bound_epsilon_bayesian
+from audit.estimators.bayesian import credible_epsilon
 from audit.estimators.clopper_pearson import bound_epsilon_clopper_pearson
 from audit.estimators.evidence import RecordEvidence, RunCounts, RunEvidence
 from audit.estimators.gaussian import bound_epsilon_gaussian
-from audit.estimators.one_run import bound_epsilon_one_run, bound_epsilon_one_run_records, one_run_ceiling
+from audit.estimators.one_run import bound_epsilon_one_run_records, one_run_lower_bounds
 from audit.estimators.one_run_fdp import bound_epsilon_one_run_fdp, largest_rejected_mu
 from audit.estimators.thresholds import Fixed, Grid, MedianOfSplits, Split
 
-RUN_ESTIMATORS = [bound_epsilon_clopper_pearson, bound_epsilon_gaussian, bound_epsilon_bayesian]
+RUN_ESTIMATORS = [bound_epsilon_clopper_pearson, bound_epsilon_gaussian]
 RECORD_ESTIMATORS = [bound_epsilon_one_run_records, bound_epsilon_one_run_fdp]
 CHOICES = [Fixed(threshold=0.5), Split(), MedianOfSplits(num=3), Grid()]
 ORDER_FREE = [Fixed(threshold=0.5), Grid()]
@@ -92,7 +92,7 @@ def test_run_bound_falls_with_delta_against_order(estimator, evidence, one, othe
     assert lower(estimator, evidence, delta=large) <= lower(estimator, evidence, delta=small) + SLACK
 
 
-@pytest.mark.parametrize("estimator", [bound_epsilon_clopper_pearson, bound_epsilon_gaussian])
+@pytest.mark.parametrize("estimator", RUN_ESTIMATORS)
 @given(evidence=counts())
 @few
 def test_run_bound_rises_when_an_error_is_mended_against_order(estimator, evidence):
@@ -106,28 +106,53 @@ def test_run_bound_rises_when_an_error_is_mended_against_order(estimator, eviden
             assert lower(estimator, mended) >= before.lower - SLACK
 
 
-@given(made=guesses(), one=confidences, other=confidences, first=deltas, second=deltas)
+@given(evidence=counts(), one=confidences, other=confidences, first=deltas, second=deltas)
 @few
-def test_one_run_bound_against_order(made, one, other, first, second):
-    """Monotone in confidence, delta, right guesses and coins; never above the ceiling."""
+def test_credible_limit_against_order(evidence, one, other, first, second):
+    def limit(level: float, delta: float, mirrored: bool = False) -> float:
+        errors = (evidence.false_negatives, evidence.num_members, evidence.false_positives, evidence.num_non_members)
+        missed, num_members, wrong, num_others = errors[2:] + errors[:2] if mirrored else errors
+        return credible_epsilon(
+            false_negatives=missed,
+            num_members=num_members,
+            false_positives=wrong,
+            num_non_members=num_others,
+            delta=delta,
+            level=level,
+            num_nodes=500,
+            num_steps=25,
+        )
 
-    def bound(shift: int = 0, more_coins: int = 0, **settings) -> float:
-        num_coins, num_guesses, num_correct = made
-        return bound_epsilon_one_run(
-            num_coins=num_coins + more_coins,
-            num_guesses=num_guesses,
-            num_correct=num_correct + shift,
-            **({"delta": 1e-5, "confidence": 0.95} | settings),
-        ).lower
-
-    low, high = sorted((one, other))
+    low, high = sorted((1 - one, 1 - other))
     small, large = sorted((first, second))
-    assert bound(confidence=high) <= bound(confidence=low) + SLACK
-    assert bound(delta=large) <= bound(delta=small) + SLACK
-    assert bound(more_coins=50) <= bound() + SLACK
-    if made[2] < made[1]:
-        assert bound(shift=1) >= bound() - SLACK
-    assert bound() <= one_run_ceiling(num_coins=made[0], delta=1e-5, significance=0.05) + SLACK
+    assert limit(low, 1e-5) <= limit(high, 1e-5) + SLACK
+    assert limit(0.05, large) <= limit(0.05, small) + SLACK
+    assert limit(0.05, 1e-5, mirrored=True) == pytest.approx(limit(0.05, 1e-5), abs=0.01)
+
+
+@given(made=guesses(), significances=st.tuples(confidences, confidences), first=deltas, second=deltas)
+@few
+def test_one_run_bound_against_order(made, significances, first, second):
+    """Monotone in confidence, delta, right guesses and coins; never above the ceiling."""
+    num_coins, num_guesses, num_correct = made
+    more = min(num_correct + 1, num_guesses)
+
+    def bounds(delta: float, significance: float) -> np.ndarray:
+        return one_run_lower_bounds(
+            num_coins=[num_coins, num_coins, num_coins + 50, num_coins],
+            num_guesses=[num_guesses, num_guesses, num_guesses, num_coins],
+            num_correct=[num_correct, more, num_correct, num_coins],
+            delta=delta,
+            significance=significance,
+            num_steps=40,
+        )
+
+    plain, mended, more_coins, ceiling = bounds(1e-5, 0.05)
+    assert more_coins - SLACK <= plain <= min(mended, ceiling) + SLACK
+    low, high = sorted(1 - confidence for confidence in significances)
+    assert np.all(bounds(1e-5, low) <= bounds(1e-5, high) + SLACK)
+    small, large = sorted((first, second))
+    assert np.all(bounds(large, 0.05) <= bounds(small, 0.05) + SLACK)
 
 
 @given(made=guesses(), one=confidences, other=confidences)
@@ -145,7 +170,7 @@ def test_one_run_fdp_bound_against_order(made, one, other):
 
 
 @pytest.mark.parametrize("choice", CHOICES)
-@pytest.mark.parametrize("estimator", RUN_ESTIMATORS[:2])
+@pytest.mark.parametrize("estimator", RUN_ESTIMATORS)
 @given(drawn=evidences)
 @few
 def test_increasing_maps_of_run_scores_against_same_bound(estimator, choice, drawn):
@@ -158,7 +183,7 @@ def test_increasing_maps_of_run_scores_against_same_bound(estimator, choice, dra
 
 
 @pytest.mark.parametrize("choice", CHOICES)
-@pytest.mark.parametrize("estimator", RUN_ESTIMATORS[:2])
+@pytest.mark.parametrize("estimator", RUN_ESTIMATORS)
 @given(drawn=evidences)
 @few
 def test_swapped_labels_and_negated_run_scores_against_same_bound(estimator, choice, drawn):
@@ -169,7 +194,7 @@ def test_swapped_labels_and_negated_run_scores_against_same_bound(estimator, cho
 
 
 @pytest.mark.parametrize("choice", ORDER_FREE)
-@pytest.mark.parametrize("estimator", RUN_ESTIMATORS[:2])
+@pytest.mark.parametrize("estimator", RUN_ESTIMATORS)
 @given(drawn=evidences, seed=st.integers(0, 1000))
 @few
 def test_order_of_runs_against_same_bound(estimator, choice, drawn, seed):
