@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from audit.estimators.evidence import RecordEvidence
-from audit.estimators.guesses import RankedCoins, count_guesses, rank_coins, split_table
+from audit.estimators.guesses import RankedCoins, choose_fractions, count_guesses, rank_coins, split_table
 from audit.estimators.one_run import (
     bound_epsilon_one_run,
     bound_epsilon_one_run_records,
@@ -103,6 +103,25 @@ def test_part_of_ranked_coins_against_ranking_the_part():
     assert isinstance(part, RankedCoins)
     np.testing.assert_array_equal(part.members, direct.members)
     np.testing.assert_array_equal(part.scores, direct.scores)
+
+
+@pytest.mark.parametrize(
+    ("best", "chosen"),
+    [
+        ([(10, 20)], (0.1, 0.2)),
+        ([(20, 10)], (0.2, 0.1)),
+        ([(10, 20), (20, 10)], (0.2, 0.2)),  # mirror images do equally well: neither label is favoured
+        ([(10, 20), (20, 20)], (0.2, 0.2)),  # most guesses first
+        ([(10, 30), (20, 20), (30, 10)], (0.2, 0.2)),  # then the most even pair
+    ],
+)
+def test_equally_good_numbers_of_guesses_against_rule(best, chosen):
+    def objective(guesses):
+        pairs = zip(guesses.num_positives.tolist(), guesses.num_negatives.tolist(), strict=True)
+        return np.array([1.0 if pair in best else 0.0 for pair in pairs])
+
+    coins = rank_coins(np.arange(100) % 2 == 0, np.arange(100.0))
+    assert tuple(choose_fractions(coins, objective)) == chosen
 
 
 def test_split_tests_on_the_second_runs_only_against_changed_labels():
