@@ -1,0 +1,111 @@
+from math import sqrt
+
+import pytest
+import torch
+
+from condensers.augment import augment, draw_augmentation, parse_strategy
+from condensers.errors import BadConfig
+from condensers.ldpdc import LdpdcConfig
+from condensers.ndpdc import NdpdcConfig
+from condensers.networks import Network, draw_parameters, embed
+from condensers.randomness import Randomness
+from condensers.registry import condense_runs, get_method
+
+RUNS = tuple(range(5))
+SIZES = (12.0, 12.0, 12.0)
+
+
+def condense(name, pool, members, config, runs=RUNS, listeners=()):
+    randomness = Randomness(seed=1, runs=runs)
+    method = get_method(name)
+    return condense_runs(method, pool, members, config, class_sizes=SIZES, randomness=randomness, listeners=listeners)
+
+
+def sampled(pool, members, run, label, index, rate):
+    """The records of one run's sample at one release, by the plainest reading."""
+    randomness = Randomness(seed=1, runs=RUNS)
+    generator = randomness.private(run, "door sample", index)
+    for other in range(label + 1):
+        records = pool.class_slices[other]
+        coins = generator.random(records.stop - records.start)
+    chosen = [r for r, coin in zip(range(records.start, records.stop), coins, strict=True) if coin < rate]
+    return [r for r in chosen if members[run, r]]
+
+
+def noise_of(run, index, shape):
+    generator = Randomness(seed=1, runs=RUNS).private(run, "door noise", index)
+    return torch.from_numpy(generator.standard_normal(shape, dtype="float32"))
+
+
+def test_ldpdc_against_algorithm_1(small_pool, small_members):
+    config = LdpdcConfig(ipc=2, batch=5, noise_multiplier=0.3)
+    batch, ledger = condense("ldpdc", small_pool, small_members, config)
+    assert batch.images.shape == (5, 6, 3, 12, 12)
+    for run in RUNS:
+        for image in range(2):
+            noise = noise_of(run, image, (3, 432)) * 0.3 * sqrt(432)
+            for label in range(3):
+                records = sampled(small_pool, small_members, run, label, image, 5 / 12)
+                total = noise[label] + sum((small_pool.images[r].flatten() for r in records), torch.zeros(432))
+                torch.testing.assert_close(
+                    batch.images[run, 2 * label + image].flatten(), total / 5, rtol=1e-4, atol=1e-4
+                )
+    assert sum(count for _, count in ledger.entries) == 6
+
+
+def test_ndpdc_against_algorithm_2(small_pool, small_members):
+    """Two steps of one run at a time, autograd through the whole loss as it is printed."""
+    config = NdpdcConfig(
+        ipc=3, batch=6, iterations=2, width=8, depth=2, clip=0.7, noise_multiplier=0.4, learning_rate=0.2
+    )
+    batch, _ = condense("ndpdc", small_pool, small_members, config)
+    public = Randomness(seed=1, runs=RUNS)
+    network = Network(kind="convnet", input_shape=(3, 12, 12), num_classes=3, width=8, depth=2)
+    operations = parse_strategy(config.augmentation)
+
+    def clipped(x):
+        return x * torch.minimum(torch.ones(()), 0.7 / x.norm(dim=1, keepdim=True))
+
+    start = torch.from_numpy(public.public("initial images").standard_normal((9, 3, 12, 12), dtype="float32"))
+    for run in RUNS:
+        images, velocity = start.clone(), torch.zeros_like(start)
+        for step in range(2):
+            parameters = draw_parameters(network, [public.public("network", step)], torch.device("cpu"))
+            noise = noise_of(run, step, (3, network.num_features)) * 0.4 * 0.7
+            leaf, loss = images.clone().requires_grad_(), torch.zeros(())
+            for label in range(3):
+                drawn = draw_augmentation(operations, public.public("augmentation", step, label))
+                features = lambda x, d=drawn, p=parameters: embed(network, p, augment(x, d).unsqueeze(0))[0]  # noqa: E731
+                records = sampled(small_pool, small_members, run, label, step, 6 / 12)
+                real = clipped(features(small_pool.images[records])).sum(0) if records else 0.0
+                synthetic = clipped(features(leaf[3 * label : 3 * label + 3])).sum(0)
+                loss = loss + (6 / 3 * synthetic - (noise[label] + real)).square().sum()
+            loss.backward()
+            velocity = 0.5 * velocity + leaf.grad
+            images = images - 0.2 * velocity
+        torch.testing.assert_close(batch.images[run], images, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("config", "change", "said"),
+    [
+        (LdpdcConfig, {"init": "real"}, "no privacy left"),
+        (LdpdcConfig, {"noise_multiplier": 0.0}, "positive"),
+        (LdpdcConfig, {"noise_multiplier": float("nan")}, "positive"),
+        (LdpdcConfig, {"batch": 0}, "at least 1"),
+        (NdpdcConfig, {"init": "real"}, "no privacy left"),
+        (NdpdcConfig, {"iterations": 0}, "at least 1"),
+        (NdpdcConfig, {"clip": 0.0}, "positive"),
+        (NdpdcConfig, {"momentum": 1.0}, "momentum"),
+        (NdpdcConfig, {"extractor": "vgg"}, "vgg"),
+    ],
+    ids=str,
+)
+def test_impossible_settings_are_refused(config, change, said):
+    with pytest.raises(BadConfig, match=said):
+        config(**change)
+
+
+def test_a_class_smaller_than_the_batch_is_refused(small_pool, small_members):
+    with pytest.raises(BadConfig, match=r"batch=13: must lie in 1…12, since class 0"):
+        condense("ldpdc", small_pool, small_members, LdpdcConfig(ipc=1, batch=13))
