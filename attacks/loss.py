@@ -45,11 +45,14 @@ def advantage(
 
 
 def best_threshold(positives: np.ndarray, negatives: np.ndarray) -> float:
-    """The score from which on "member" is the guess, most accurate on these records."""
-    values = np.concatenate([positives, negatives])
+    """The score from which on "member" is the guess, most accurate on these records; half-way to the next lower one."""
+    values = np.concatenate([positives, negatives]).astype(np.float64)
     order = np.argsort(-values, kind="stable")
     gain = np.cumsum(np.where(order < len(positives), 1.0, -1.0))
     ordered = values[order]
     last_of_ties = np.append(ordered[1:] != ordered[:-1], True)
     gain = np.where(last_of_ties, gain, -np.inf)
-    return float(ordered[np.argmax(gain)]) if gain.max() > 0 else float("inf")
+    best = int(np.argmax(gain))
+    if gain[best] <= 0:
+        return float("inf")
+    return float((ordered[best] + ordered[best + 1]) / 2) if best + 1 < len(ordered) else float("-inf")

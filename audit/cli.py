@@ -4,13 +4,16 @@
 or above --fail-above. Commands are imported only when called: `audit --help` never imports torch.
 """
 
+import errno
 import importlib
+import os
 import sys
+from typing import Any, NoReturn
 
 import click
 
 from audit import __version__
-from condensers.errors import AuditError
+from condensers.errors import AuditError, Incomplete
 
 # name: (module:attribute, one line for --help)
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -37,12 +40,18 @@ class LazyGroup(click.Group):
         module, attribute = COMMANDS[cmd_name][0].split(":")
         return getattr(importlib.import_module(module), attribute)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise Incomplete("interrupted; run the same command again") from None
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="audit")
 def group() -> None:
     """Audit what a condensed data set gives away about the records it was made from."""
@@ -52,19 +61,24 @@ def main() -> None:
     """Run a command; turn every error a person can mend into one line."""
     try:
         status = group.main(prog_name="audit", standalone_mode=False)
-    except click.exceptions.Abort:
-        click.echo("audit: interrupted", err=True)
-        sys.exit(3)
     except click.ClickException as error:
-        hint = f" (audit {error.ctx.info_name} --help)" if isinstance(error, click.UsageError) and error.ctx else ""
-        click.echo(f"audit: {error.format_message()}{hint}", err=True)
-        sys.exit(2)
+        hint = f" ({error.ctx.command_path} --help)" if isinstance(error, click.UsageError) and error.ctx else ""
+        _fail(f"{error.format_message()}{hint}", 2)
     except AuditError as error:
-        click.echo(f"audit: {error}", err=True)
-        sys.exit(error.exit_code)
-    except BrokenPipeError:
-        sys.exit(0)
+        _fail(str(error), error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        _fail("interrupted", 3)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (else what is buffered fails again on leaving)
+        _fail(f"no room for the output: {error.strerror}; free some space and run the same command again", 3)
     sys.exit(status or 0)
+
+
+def _fail(message: str, status: int) -> NoReturn:
+    click.echo(f"audit: {' '.join(message.split())}", err=True)
+    sys.exit(status)
 
 
 if __name__ == "__main__":

@@ -4,13 +4,14 @@ Workers are spawned (a forked torch is not safe) and write their shards themselv
 ignore Ctrl-C, which the parent handles, and die with their parent.
 """
 
+import contextlib
 import multiprocessing
 import os
 import queue
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.queues import Queue
@@ -36,7 +37,8 @@ def run_shards(
         initargs=(channel, os.getpid()),
     )
     try:
-        waiting = {pool.submit(_work, str(directory), index, data_root) for index in indices}
+        with _interrupts_later():
+            waiting = {pool.submit(_work, str(directory), index, data_root) for index in indices}
         while waiting:
             done, waiting = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
             _drain(channel, on_progress)
@@ -52,6 +54,17 @@ def run_shards(
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+        channel.close()
+
+
+@contextlib.contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """Hold Ctrl-C back: workers started meanwhile are born deaf to it, the parent hears it afterwards."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _drain(channel: "Queue[tuple[int, float]]", on_progress: Callable[[int, float], None]) -> None:
@@ -92,8 +105,17 @@ def _work(directory: str, index: int, data_root: Path | None) -> None:
     run = RunDirectory(Path(directory))
     config = AuditConfig.from_json(run.config.read_text())
     torch.set_num_threads(config.threads)
-    pool = load_checked_pool(config, data_root).to(torch.device(config.device))
-    compute_shard(config, pool, run, index, _report)
+    try:
+        pool = load_checked_pool(config, data_root).to(torch.device(config.device))
+        compute_shard(config, pool, run, index, _report)
+    except (MemoryError, RuntimeError) as error:
+        # torch has a class of its own for a full GPU only.
+        if isinstance(error, MemoryError | torch.OutOfMemoryError) or "allocate memory" in str(error):
+            raise Incomplete(
+                f"not enough memory for {config.shard_runs} runs at once; finished runs are kept: choose a smaller "
+                "--jobs, --shard-runs or network"
+            ) from None
+        raise
 
 
 def _report(index: int, fraction: float) -> None:

@@ -14,7 +14,7 @@ from audit.executor import run_shards
 from audit.progress import ProgressBar
 from audit.settings import AuditConfig
 from audit.shard import game_of, num_shards, shard_runs
-from audit.store import DamagedShard, RunDirectory, read_tensors, write_atomically, write_text
+from audit.store import DamagedShard, RunDirectory, explain_failure, read_tensors, write_atomically, write_text
 from audit.summary import score_runs, score_table, summarise
 from condensers.errors import Incomplete
 from condensers.initial import check_members
@@ -38,17 +38,32 @@ class Settings:
 def run_audit(config: AuditConfig, pool: Pool, settings: Settings, say: Callable[[str], None]) -> schema.Report:
     """Run or resume an audit; returns its record with paths as seen from here."""
     _check_every_run(config, pool)
+    _rehearse(config, pool)
     directory = RunDirectory(settings.out / config.directory_name)
     directory.create()
+    try:
+        with directory.held():
+            report = _run(config, pool, directory, settings, say)
+    except KeyboardInterrupt:
+        finished = sum(len(shard_runs(config, i)) for i in range(num_shards(config)) if directory.shard(i).exists())
+        raise Incomplete(
+            f"interrupted: {finished} of {config.shadows} runs are finished and the others are kept as far as they "
+            f"were saved in {directory.path}; run the same command again to go on"
+        ) from None
+    return replace(report, run_directory=str(directory.path), pdf=str(directory.pdf))
+
+
+def _run(
+    config: AuditConfig, pool: Pool, directory: RunDirectory, settings: Settings, say: Callable[[str], None]
+) -> schema.Report:
     write_text(directory.config, config.to_json())
     started = time.monotonic()
     missing = [index for index in range(num_shards(config)) if not _is_whole(directory, config, index, say)]
     if missing:
-        if len(missing) < num_shards(config):
-            done = config.shadows - sum(len(shard_runs(config, index)) for index in missing)
-            say(f"resuming {directory.path}: {done} of {config.shadows} runs are done")
-        _compute(config, directory, missing, settings)
         computed = sum(len(shard_runs(config, index)) for index in missing)
+        if computed < config.shadows:
+            say(f"resuming {directory.path}: {config.shadows - computed} of {config.shadows} runs are done")
+        _compute(config, directory, missing, settings)
         timing = {"seconds": round(time.monotonic() - started, 3), "runs": computed, "jobs": settings.jobs}
         write_text(directory.timing, json.dumps(timing) + "\n")
     say("scoring")
@@ -59,8 +74,9 @@ def run_audit(config: AuditConfig, pool: Pool, settings: Settings, say: Callable
     report = summarise(config, pool, members, scores, shards)
     write_text(directory.report, schema.dump(report))
     say("drawing the report")
-    draw(directory, report, table, pool if settings.show_records else None)
-    return replace(report, run_directory=str(directory.path), pdf=str(directory.pdf))
+    with explain_failure(directory.pdf):
+        draw(directory, report, table, pool if settings.show_records else None)
+    return report
 
 
 def draw(directory: RunDirectory, report: schema.Report, table: pd.DataFrame, pool: Pool | None) -> None:
@@ -81,15 +97,21 @@ def draw(directory: RunDirectory, report: schema.Report, table: pd.DataFrame, po
 def _check_every_run(config: AuditConfig, pool: Pool) -> None:
     """Refuse what some run could not condense, before anything is written."""
     ipc, init = config.method_config.get("ipc", 1), config.method_config.get("init")
-    runs = range(config.shadows)
-    included = torch.from_numpy(game_of(config, pool.num_records).members(runs))
-    check_members(
-        pool,
-        included,
-        Randomness(seed=config.seed, runs=tuple(runs)),
-        at_least=ipc if init == "real" else 1,
-        why=f"--ipc {ipc} with real images" if init == "real" else config.method,
-    )
+    game = game_of(config, pool.num_records)
+    for index in range(num_shards(config)):
+        runs = shard_runs(config, index)
+        check_members(
+            pool,
+            torch.from_numpy(game.members(runs)),
+            Randomness(seed=config.seed, runs=tuple(runs)),
+            at_least=ipc if init == "real" else 1,
+            why=f"--ipc {ipc} with real images" if init == "real" else config.method,
+        )
+
+
+def _rehearse(config: AuditConfig, pool: Pool) -> None:
+    """Score blank signals: an attack that these runs cannot feed refuses before they are computed."""
+    score_runs(config, np.zeros((config.shadows, pool.num_records, 1), dtype=np.float32))
 
 
 def _is_whole(directory: RunDirectory, config: AuditConfig, index: int, say: Callable[[str], None]) -> bool:
@@ -100,7 +122,8 @@ def _is_whole(directory: RunDirectory, config: AuditConfig, index: int, say: Cal
         read_tensors(path, digest=config.digest)
     except DamagedShard as damage:
         say(f"damaged shard: {damage}; computing its runs again")
-        path.unlink(missing_ok=True)
+        with explain_failure(path):
+            path.unlink(missing_ok=True)
         return False
     return True
 
@@ -108,20 +131,7 @@ def _is_whole(directory: RunDirectory, config: AuditConfig, index: int, say: Cal
 def _compute(config: AuditConfig, directory: RunDirectory, missing: list[int], settings: Settings) -> None:
     sizes = {index: len(shard_runs(config, index)) for index in missing}
     with ProgressBar(f"condensing and training {sum(sizes.values())} runs", sizes) as bar:
-        try:
-            run_shards(
-                directory.path,
-                missing,
-                jobs=settings.jobs,
-                data_root=settings.data_root,
-                on_progress=bar.update,
-            )
-        except KeyboardInterrupt:
-            finished = sum(len(shard_runs(config, i)) for i in range(num_shards(config)) if directory.shard(i).exists())
-            raise Incomplete(
-                f"interrupted: {finished} of {config.shadows} runs are finished and the others are kept as far as they "
-                f"were saved in {directory.path}; run the same command again to go on"
-            ) from None
+        run_shards(directory.path, missing, jobs=settings.jobs, data_root=settings.data_root, on_progress=bar.update)
 
 
 def _load_shards(directory: RunDirectory, config: AuditConfig) -> dict[str, np.ndarray]:
@@ -129,7 +139,10 @@ def _load_shards(directory: RunDirectory, config: AuditConfig) -> dict[str, np.n
     names = ("signals", "accuracy", "initial_records")
     parts: dict[str, list[np.ndarray]] = {name: [] for name in names}
     for index in range(num_shards(config)):
-        tensors = read_tensors(directory.shard(index), digest=config.digest)
+        try:
+            tensors = read_tensors(directory.shard(index), digest=config.digest)
+        except DamagedShard as damage:
+            raise Incomplete(f"damaged shard: {damage}; run the same command again to redo it") from None
         for name in names:
             parts[name].append(tensors[name].numpy())
     return {name: np.concatenate(values) for name, values in parts.items()}

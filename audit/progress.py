@@ -8,6 +8,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 PLAIN_SECONDS = 15.0
+# Share of the work before which the start of the workers would spoil an estimate of the time left.
+ESTIMATE_FROM = 0.05
 
 
 class ProgressBar:
@@ -54,5 +56,6 @@ class ProgressBar:
         if now - self._spoken > PLAIN_SECONDS:
             self._spoken = now
             share = completed / sum(self._sizes.values())
-            left = (now - self._started) * (1 - share) / share if share else float("nan")
-            print(f"audit: {share:.0%}, about {left:.0f} s left", file=sys.stderr, flush=True)
+            left = (now - self._started) * (1 - share) / share if share >= ESTIMATE_FROM else None
+            told = "" if left is None else f", about {left:.0f} s left"
+            print(f"audit: {share:.0%}{told}", file=sys.stderr, flush=True)

@@ -1,5 +1,6 @@
 """From flags to a complete configuration."""
 
+import math
 import shutil
 from typing import Any
 
@@ -9,30 +10,43 @@ from audit import settings
 from audit.data.load import load_pool, pool_checksum
 from audit.settings import AuditConfig
 from condensers.errors import BadConfig
+from condensers.networks import Network
 from condensers.pool import Pool
 from condensers.registry import get_method
 
 # Image-steps from which compiling (about half a minute per worker) pays on a CPU; see docs/performance.md.
 COMPILE_FROM = 3e6
+# Settings of methods that have flags of their own.
+FLAGS = {"ipc": "--ipc", "init": "--init", "compiled": "--compile"}
+SEEDS = 1 << 63
+MOST_SHADOWS = 100_000
+LARGEST = (1 << 31) - 1
+DEEPEST = 32
 
 
 def resolve_config(attack_name: str, flags: dict[str, Any]) -> tuple[AuditConfig, Pool]:
     """Check every flag, load the pool, and fix everything that determines the result."""
+    _check_numbers(flags)
     attack, method = get_attack(attack_name), get_method(flags["method"])
     changes = _split_changes(flags["changes"])
     settings.check_changes(changes, {"": method.config, "victim.": VictimConfig, "attack.": attack.config})
     pool = load_pool(flags["dataset"], data_root=flags["data_root"], records=flags["records"])
     check_queries(flags["queries"], tabular=pool.images.ndim == 2)
     device = settings.resolve_device(flags["device"])
+    device = "cpu" if device.startswith("cpu") else device
     ipc = settings.resolve_ipc(pool, flags["ipc"], flags["ratio"])
     method_config = settings.resolve_method(method, flags["preset"], pool, ipc=ipc, init=flags["init"], changes=changes)
     victim = settings.resolve_victim(PRESETS, flags["preset"], pool, changes)
-    network = victim_network(pool, victim)
-    shadows = flags["shadows"]
     values = vars(method_config)
-    if "compiled" in values and "compiled" not in changes:
+    _check_sizes("", values)
+    _check_sizes("victim.", vars(victim))
+    _check_extractor(values, pool)
+    network = victim_network(pool, victim)
+    shadows, shard_runs = flags["shadows"], flags["shard_runs"]
+    if shard_runs is None:
+        shard_runs = settings.fit_shard(network, ipc * pool.num_classes, device, shadows)
+    if "compiled" in values:
         values = {**values, "compiled": _should_compile(flags["compiled"], values, pool, shadows)}
-    num_images = ipc * pool.num_classes
     config = AuditConfig(
         attack=attack_name,
         method=method.name,
@@ -50,7 +64,7 @@ def resolve_config(attack_name: str, flags: dict[str, Any]) -> tuple[AuditConfig
         independent_randomness=flags["independent_randomness"],
         shuffle_membership=flags["shuffle_membership"],
         device=device,
-        shard_runs=flags["shard_runs"] or settings.fit_shard(network, num_images, device, shadows),
+        shard_runs=shard_runs,
         threads=1,
         changes=changes,
         method_config=dict(values),
@@ -62,12 +76,46 @@ def resolve_config(attack_name: str, flags: dict[str, Any]) -> tuple[AuditConfig
     return config, pool
 
 
+def _check_numbers(flags: dict[str, Any]) -> None:
+    """What no data are needed to refuse."""
+    if flags["ipc"] is not None and flags["ratio"] is not None:
+        raise BadConfig("--ipc and --ratio say the same thing: give one of them")
+    if not 0 <= flags["seed"] < SEEDS:
+        raise BadConfig(f"--seed {flags['seed']}: must lie in 0…2^63 − 1")
+    if not 1 <= flags["shadows"] <= MOST_SHADOWS:
+        raise BadConfig(f"--shadows {flags['shadows']}: must lie in 1…{MOST_SHADOWS}")
+
+
+def _check_sizes(prefix: str, values: dict[str, Any]) -> None:
+    """Refuse numbers that no machine could compute with."""
+    for name, value in values.items():
+        most = DEEPEST if name == "depth" else LARGEST
+        if isinstance(value, int) and value > most:
+            raise BadConfig(f"--set {prefix}{name}={value}: must be at most {most}")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise BadConfig(f"--set {prefix}{name}={value}: must be a finite number")
+
+
+def _check_extractor(values: dict[str, Any], pool: Pool) -> None:
+    """Refuse an extractor that does not fit the records, before anything is written."""
+    if {"extractor", "width", "depth"} <= set(values):
+        Network(
+            kind=values["extractor"],
+            input_shape=tuple(pool.images.shape[1:]),
+            num_classes=pool.num_classes,
+            width=values["width"],
+            depth=values["depth"],
+        )
+
+
 def _split_changes(pairs: tuple[str, ...]) -> dict[str, str]:
     changes = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name:
             raise BadConfig(f"--set {pair}: write it as KEY=VALUE")
+        if name in FLAGS:
+            raise BadConfig(f"--set {pair}: there is a flag for it, {FLAGS[name]}")
         changes[name] = value
     return changes
 

@@ -18,7 +18,7 @@ from audit.data.load import load_pool, pool_checksum
 from audit.game import Game
 from audit.settings import AuditConfig
 from audit.store import DamagedShard, RunDirectory, read_tensors, write_tensors
-from condensers.errors import BadData
+from condensers.errors import BadConfig, BadData
 from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import Randomness
 from condensers.registry import Track, get_method
@@ -59,10 +59,12 @@ def compute_shard(config: AuditConfig, pool: Pool, directory: RunDirectory, inde
     included = torch.from_numpy(game_of(config, pool.num_records).members(runs)).to(pool.images.device)
     randomness = Randomness(seed=config.seed, runs=tuple(runs))
     synthetic = condense(config, pool, included, randomness, tracker.track)
+    _check_finite(synthetic.images, f"{config.method} diverged: its images", runs)
     victim = VictimConfig(**config.victim_config)
     network = victim_network(pool, victim)
     parameters = train_victims(network, synthetic, victim, randomness=randomness, track=tracker.track)
     signals, correct = query_victims(network, parameters, pool, config.queries)
+    _check_finite(signals, "the victim's training diverged: its confidences", runs, prefix="victim.")
     left_out = ~included
     write_tensors(
         directory.shard(index),
@@ -77,6 +79,16 @@ def compute_shard(config: AuditConfig, pool: Pool, directory: RunDirectory, inde
     )
     tracker.clear()
     report(index, 1.0)
+
+
+def _check_finite(values: Tensor, what: str, runs: range, prefix: str = "") -> None:
+    """Refuse settings under which a run ends in numbers that mean nothing."""
+    finite = values.flatten(1).isfinite().all(1)
+    if not bool(finite.all()):
+        raise BadConfig(
+            f"{what} are not finite in run {runs[int(finite.int().argmin())]}; choose a smaller --set "
+            f"{prefix}learning_rate"
+        )
 
 
 def condense(config: AuditConfig, pool: Pool, included: Tensor, randomness: Randomness, track: Track) -> CondensedBatch:

@@ -1,15 +1,17 @@
 """The run directory: atomic writes, checksummed shards, nothing that executes on loading.
 
-A shard is one safetensors file whose metadata hold the run's digest and the SHA-256 of its tensors. A file is
-written under a temporary name, flushed to disk and renamed: whoever finds a file finds it whole.
+A shard is one safetensors file whose metadata hold its own name, the run's digest and the SHA-256 of its tensors. A
+file is written under a temporary name, flushed to disk and renamed: whoever finds a file finds it whole.
 """
 
 import contextlib
 import errno
+import fcntl
 import hashlib
+import json
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +21,10 @@ from safetensors.torch import save
 from torch import Tensor
 
 from condensers.errors import BadInput, Incomplete
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+# Endings of hidden files that a killed process leaves behind: ours, and those of the pages.
+UNFINISHED = (".tmp", ".unfinished")
 
 
 class DamagedShard(Exception):
@@ -63,31 +69,61 @@ class RunDirectory:
 
     def create(self) -> None:
         """Make the folders and prove that they can be written to."""
-        try:
+        with explain_failure(self.path):
             self.shards.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.path):
                 pass
-        except OSError as error:
-            raise BadInput(f"--out: cannot write to {self.path}: {error.strerror}; choose another folder") from None
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other audits out while the block runs; sweep away the temporary files of processes that were killed."""
+        handle = os.open(self.path, os.O_RDONLY)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                # Some file systems know no locks (ENOSYS, ENOTSUP): there, nobody is kept out.
+                if isinstance(error, BlockingIOError):
+                    raise Incomplete(f"another process is at work in {self.path}; wait until it is done") from None
+            self._sweep()
+            try:
+                yield
+            finally:
+                self._sweep()
+        finally:
+            os.close(handle)
+
+    def _sweep(self) -> None:
+        for suffix in UNFINISHED:
+            for path in [*self.path.glob(f".*{suffix}"), *self.path.glob(f"*/.*{suffix}")]:
+                with contextlib.suppress(OSError):
+                    path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def explain_failure(path: Path) -> Iterator[None]:
+    """Turn a failure to write to `path` into one line: no room is Incomplete, anything else the person's to mend."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        if error.errno in NO_ROOM:
+            raise Incomplete(
+                f"no room to write {path}: {reason}; finished runs are kept, "
+                "free some space and run the same command again"
+            ) from None
+        raise BadInput(f"cannot write to {path}: {reason}; choose another --out") from None
 
 
 def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
     """Let `write` fill a temporary file beside `path`, flush it to disk, then put it in place."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        write(temporary)
-        with open(temporary, "rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise Incomplete(
-                f"no room to write {path}: {error.strerror}; finished runs are kept, "
-                "free some space and run the same command again"
-            ) from None
-        if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
-            raise BadInput(f"cannot write {path}: {error.strerror}") from None
-        raise
+        with explain_failure(path):
+            write(temporary)
+            with open(temporary, "rb+") as file:
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -100,7 +136,9 @@ def write_text(path: Path, text: str) -> None:
 def write_tensors(path: Path, tensors: dict[str, Tensor], *, digest: str) -> None:
     """Write a shard or a checkpoint."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    content = save(tensors, metadata={"digest": digest, "sha256": _checksum(tensors)})
+    # One entry: the library writes several in an order that changes from process to process.
+    label = json.dumps({"name": path.name, "digest": digest, "sha256": _checksum(tensors)}, sort_keys=True)
+    content = save(tensors, metadata={"audit": label})
     write_atomically(path, lambda temporary: _write_bytes(temporary, content))
 
 
@@ -108,13 +146,15 @@ def read_tensors(path: Path, *, digest: str) -> dict[str, Tensor]:
     """Read a shard back; DamagedShard if it is not whole, not ours or altered."""
     try:
         with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
+            label = json.loads((file.metadata() or {}).get("audit", "{}"))
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError) as error:
         raise DamagedShard(f"{path} cannot be read ({error})") from None
-    if metadata.get("digest") != digest:
-        raise DamagedShard(f"{path} belongs to another run ({metadata.get('digest')}, not {digest})")
-    if metadata.get("sha256") != _checksum(tensors):
+    if label.get("digest") != digest:
+        raise DamagedShard(f"{path} belongs to another run ({label.get('digest')}, not {digest})")
+    if label.get("name") != path.name:
+        raise DamagedShard(f"{path} is a copy of {label.get('name')}")
+    if label.get("sha256") != _checksum(tensors):
         raise DamagedShard(f"{path} does not match its checksum")
     return tensors
 
@@ -124,7 +164,7 @@ def _checksum(tensors: dict[str, Tensor]) -> str:
     for name in sorted(tensors):
         tensor = tensors[name]
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        digest.update(tensor.contiguous().reshape(-1).view(torch.uint8).numpy())
+        digest.update(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
 
 

@@ -5,13 +5,12 @@ from collections.abc import Callable
 
 from dp_accounting.dp_event import DpEvent
 
-from audit.accounting.epsilon import epsilon_pld, epsilon_rdp
+from audit.accounting.epsilon import MAX_EPSILON, epsilon_pld, epsilon_rdp
+from audit.accounting.events import LEAST_NOISE, MOST_NOISE
 from audit.accounting.privacy_loss import NoGuaranteeLeft
 from condensers.errors import BadInput
 
 ACCOUNTANTS: dict[str, Callable[[DpEvent, float], float]] = {"pld": epsilon_pld, "rdp": epsilon_rdp}
-LARGEST_NOISE = 1e6
-SMALLEST_NOISE = 1e-3
 TOLERANCE = 1e-4
 
 
@@ -22,8 +21,8 @@ def calibrate_noise(
 
     `make_event` builds the event from a noise multiplier; more noise must not cost more.
     """
-    if not (math.isfinite(target_epsilon) and target_epsilon > 0):
-        raise BadInput(f"target epsilon {target_epsilon:g}: must be a finite number above 0")
+    if not 0 < target_epsilon <= MAX_EPSILON:
+        raise BadInput(f"target epsilon {target_epsilon:g}: must lie in (0, {MAX_EPSILON:g}]")
     if accountant not in ACCOUNTANTS:
         raise BadInput(f"accountant {accountant!r}: must be one of {', '.join(ACCOUNTANTS)}")
 
@@ -34,7 +33,9 @@ def calibrate_noise(
             return math.inf
 
     # RDP is quick and seldom below PLD: what it asks for is close above what PLD asks for.
-    start, factor = (calibrate_noise(target_epsilon, delta, make_event, "rdp"), 1.2) if accountant == "pld" else (1.0, 2.0)
+    start, factor = (
+        (calibrate_noise(target_epsilon, delta, make_event, "rdp"), 1.2) if accountant == "pld" else (1.0, 2.0)
+    )
     low, high = _bracket(epsilon, target_epsilon, start, factor)
     while high[1] < target_epsilon * (1 - TOLERANCE) and high[0] > low[0] * (1 + TOLERANCE / 100):
         noise = _between(low, high, target_epsilon)
@@ -46,18 +47,16 @@ def calibrate_noise(
 Trial = tuple[float, float]  # noise multiplier, ε
 
 
-def _bracket(
-    epsilon: Callable[[float], float], target: float, start: float, factor: float
-) -> tuple[Trial, Trial]:
+def _bracket(epsilon: Callable[[float], float], target: float, start: float, factor: float) -> tuple[Trial, Trial]:
     """Noise that costs more than the target, and `factor` times as much that does not."""
     low = high = (start, epsilon(start))
     while high[1] > target:
-        if high[0] > LARGEST_NOISE:
+        if high[0] * factor > MOST_NOISE:
             raise BadInput(f"epsilon {target:g} is out of reach: noise of {high[0]:g} still costs {high[1]:.4g}")
         low, high = high, (high[0] * factor, epsilon(high[0] * factor))
     while low[1] <= target:
-        if low[0] < SMALLEST_NOISE:
-            raise BadInput(f"epsilon {target:g} needs less noise than {SMALLEST_NOISE:g}: ask for a smaller epsilon")
+        if low[0] / factor < LEAST_NOISE:
+            raise BadInput(f"epsilon {target:g} needs less noise than {LEAST_NOISE:g}: ask for a smaller epsilon")
         low, high = (low[0] / factor, epsilon(low[0] / factor)), low
     return low, high
 

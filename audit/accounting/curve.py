@@ -2,8 +2,8 @@
 
 Whoever tells "the record is in" from "it is not" with false-positive rate α has a false-negative rate of at least f(α).
 An (ε, δ) point gives max(0, 1 − δ − e^ε α, e^−ε (1 − δ − α)) (Wasserman & Zhou; Kairouz, Oh, Viswanath,
-arXiv:1311.0776); a mechanism gives the largest of these over its whole profile δ(ε). Each of them is a straight line in α, and
-the largest of any of them is a valid bound: a curve is kept as its lines.
+arXiv:1311.0776); a mechanism gives the largest of these over its whole profile δ(ε). Each of them is a straight line
+in α, and the largest of any of them is a valid bound: a curve is kept as its lines.
 """
 
 import math
@@ -53,7 +53,7 @@ def tradeoff_curve(event: DpEvent, *, directed: bool = False, interval: float | 
     losses = privacy_losses(event, interval)
     remove, add = [loss._pmf_remove for loss in losses], [loss._pmf_add for loss in losses]
     last = max((part.size + part.to_dense_pmf()._lower_loss) * part._discretization for part in remove + add)
-    epsilons = np.linspace(0.0, min(last, MAX_SLOPE), NUM_LINES // 2)
+    epsilons = _nodes(min(last, MAX_SLOPE))
     source = "privacy loss distribution"
     if directed:
         return _curve(epsilons, _worst_deltas(epsilons, remove), _worst_deltas(epsilons, add), source + ", directed")
@@ -82,18 +82,24 @@ def _upper_envelope(slopes: list[float], intercepts: list[float]) -> list[int]:
     crossings: list[float] = []
     for new, (slope, intercept) in enumerate(zip(slopes, intercepts, strict=True)):
         while kept:
-            gap = slope - slopes[kept[-1]]
-            crossing = (intercept - intercepts[kept[-1]]) / gap if gap > 0 else math.inf
-            if not crossings or crossing < crossings[-1]:
+            rise, gap = intercept - intercepts[kept[-1]], slope - slopes[kept[-1]]
+            crossing = rise / gap if gap > 0 else math.copysign(math.inf, rise)
+            if crossing < (crossings[-1] if crossings else math.inf):
                 break
             kept.pop()
-            crossings.pop()
+            if crossings:
+                crossings.pop()
         if not kept:
             kept.append(new)
         elif crossing > 0:
             kept.append(new)
             crossings.append(crossing)
     return kept
+
+
+def _nodes(last: float) -> np.ndarray:
+    """Where to draw lines: evenly, and ever more densely towards 0, where the losses of small samples lie."""
+    return np.union1d(np.linspace(0.0, last, NUM_LINES // 4), np.geomspace(1e-6 * last, last, NUM_LINES // 4))
 
 
 def _worst_deltas(epsilons: np.ndarray, parts: list[pld_pmf.PLDPmf]) -> np.ndarray:

@@ -10,6 +10,7 @@ II.5 there, Theorem 3 of Dyn-PSG), on which the figures published for DP-MERF an
 import warnings
 from collections.abc import Sequence
 
+import numpy as np
 from dp_accounting import dp_event
 from dp_accounting.dp_event import DpEvent
 
@@ -19,6 +20,7 @@ from audit.accounting.renyi import CONVERSIONS, branch_epsilon
 from condensers.errors import BadInput
 
 MAX_EPSILON = 500.0
+SMALLEST_DELTA = 1e-12  # of PLD: convolutions in double precision resolve no less
 
 
 def epsilon_rdp(
@@ -35,6 +37,8 @@ def epsilon_rdp(
 def epsilon_pld(event: DpEvent, delta: float) -> float:
     """The smallest ε that the privacy loss distribution proves at δ: the tightest there is, rounded up."""
     _check_delta(delta)
+    if delta < SMALLEST_DELTA:
+        raise BadInput(f"delta {delta:g}: a privacy loss distribution resolves no less than {SMALLEST_DELTA:g}")
     return _checked(max(loss.get_epsilon_for_delta(delta) for loss in privacy_losses(event)))
 
 
@@ -66,7 +70,8 @@ def epsilon_prv_opacus(event: DpEvent, delta: float) -> float:
     for branch in branches(event):
         accountant = PRVAccountant()
         accountant.history = [(noise, rate, steps) for rate, noise, steps in _poisson_parameters(branch)]
-        worst = max(worst, float(accountant.get_epsilon(delta=delta)))
+        with np.errstate(divide="ignore"):  # log(1 − rate) where everybody takes part
+            worst = max(worst, float(accountant.get_epsilon(delta=delta)))
     return _checked(worst)
 
 

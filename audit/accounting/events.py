@@ -3,16 +3,15 @@
 A noise multiplier is the standard deviation of the noise divided by the L2 sensitivity of what is released, *under
 the neighbouring relation that goes with the event*: the clipping norm where a record is added or removed, twice the
 clipping norm where one is replaced. dp-accounting itself is of two minds here: asked for REPLACE_ONE its PLD doubles
-the sensitivity and its RDP does not. So neither is asked: Gaussian events are accounted with the multiplier as it stands.
+the sensitivity and its RDP does not. So Gaussian events are accounted with the multiplier as it stands.
 
 Parallel composition is what Theorems III.1 and III.2 of Zheng & Li (Differentially Private Dataset Condensation) use:
 every class is condensed from its own records alone. Adding or removing one record (x, c) changes the release of class c
 and of no other, so the guarantee is that of the worst class, for any divergence and not for Rényi's alone. It does
-*not* follow for replacing a record, which may move from one class to another and then touches both. The theorems hold the
-sampling rates L/N_c fixed between neighbours, so the class sizes N_c count as public.
+*not* follow for replacing a record, which may move from one class to another and then touches both. The theorems hold
+the sampling rates L/N_c fixed between neighbours, so the class sizes N_c count as public.
 """
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +24,8 @@ from condensers.errors import BadData, BadInput
 
 ADD_OR_REMOVE_ONE = "add-or-remove-one"
 REPLACE_ONE = "replace-one"
+MAX_STEPS = 10**7
+LEAST_NOISE, MOST_NOISE = 1e-3, 1e8
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def subsampled_gaussian(*, sampling_rate: float, noise_multiplier: float, steps:
 
 
 def fixed_size_gaussian(*, population: int, batch: int, noise_multiplier: float, steps: int) -> DpEvent:
-    """`steps` releases, each of a fresh sample of `batch` out of `population` without replacement; a record is replaced."""
+    """`steps` releases, each of a fresh `batch` out of `population` without replacement; a record is replaced."""
     if not 1 <= batch <= population:
         raise BadInput(f"batch {batch} of {population} records: must lie between 1 and the number of records")
     if batch == population:
@@ -106,6 +107,16 @@ def branches(event: DpEvent) -> list[tuple[Leaf, ...]]:
     return kept
 
 
+def worst_sampling_rate(event: DpEvent) -> float:
+    """The highest rate at which any release samples a record; 1 where everybody takes part."""
+    return max((sampling_rate(leaf.event) for branch in branches(event) for leaf in branch), default=1.0)
+
+
+def num_releases(event: DpEvent) -> int:
+    """How many releases a record may meet at most."""
+    return max(sum(leaf.count for leaf in branch) for branch in branches(event))
+
+
 def event_to_json(event: DpEvent) -> dict[str, Any]:
     """A plain dictionary, the same for equal events."""
     match event:
@@ -132,7 +143,7 @@ def event_from_json(record: Any) -> DpEvent:
     """Read what `event_to_json` wrote; anything else is refused."""
     try:
         return _event_from(record)
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise BadData(f"not an event of a ledger ({type(error).__name__}: {error}): {str(record)[:80]}") from None
 
 
@@ -168,8 +179,8 @@ def _whole(value: Any, name: str) -> int:
 
 
 def _gaussian(noise_multiplier: float) -> DpEvent:
-    if not (math.isfinite(noise_multiplier) and noise_multiplier > 0):
-        raise BadInput(f"noise multiplier {noise_multiplier:g}: must be a finite number above 0")
+    if not LEAST_NOISE <= noise_multiplier <= MOST_NOISE:
+        raise BadInput(f"noise multiplier {noise_multiplier:g}: must lie between {LEAST_NOISE:g} and {MOST_NOISE:g}")
     return dp_event.GaussianDpEvent(float(noise_multiplier))
 
 
@@ -215,6 +226,8 @@ def _restricted(event: DpEvent, label: str) -> DpEvent:
 def _leaves(event: DpEvent) -> tuple[Leaf, ...]:
     counts: Counter[DpEvent] = Counter()
     _collect(event, 1, counts)
+    if counts.total() > MAX_STEPS:
+        raise BadInput(f"{counts.total():.3g} releases: more than {MAX_STEPS:.0e} are not accounted for")
     return tuple(Leaf(part, count) for part, count in sorted(counts.items(), key=lambda item: repr(item[0])))
 
 
@@ -255,7 +268,7 @@ def _dominates(worse: tuple[Leaf, ...], better: tuple[Leaf, ...]) -> bool:
     """Whether pairing the leaves shows `worse` to be at least as bad at every divergence.
 
     A Poisson sample at a lower rate is a mixture of the higher rate's output with the record-free one: by joint
-    convexity no divergence grows (Corollary III.5 of Zheng & Li says so for Rényi's). Less noise and more steps are worse.
+    convexity no divergence grows (Corollary III.5 of Zheng & Li says so for Rényi's). Less noise, more steps: worse.
     """
     if len(worse) != len(better):
         return False
@@ -278,3 +291,13 @@ def _rate_and_noise(event: DpEvent) -> tuple[float, float] | None:
         case dp_event.PoissonSampledDpEvent():
             return event.sampling_probability, event.event.noise_multiplier
     return None
+
+
+def sampling_rate(event: DpEvent) -> float:
+    """Of one mechanism: how likely a record is part of it."""
+    match event:
+        case dp_event.PoissonSampledDpEvent():
+            return event.sampling_probability
+        case dp_event.SampledWithoutReplacementDpEvent():
+            return event.sample_size / event.source_dataset_size
+    return 1.0

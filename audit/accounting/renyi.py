@@ -1,11 +1,11 @@
 """Rényi accounting of one branch of an event, and its conversion to (ε, δ).
 
 Divergences: Mironov, Talwar, Zhang (arXiv:1908.10530) for Poisson samples, Wang, Balle, Kasiviswanathan
-(arXiv:1808.00087) for fixed-size ones, as dp-accounting has them. Of a fractional order it sums the absolute values of an
-alternating series, which makes it an upper bound, a loose one below order 2; Opacus keeps the signs.
+(arXiv:1808.00087) for fixed-size ones, as dp-accounting has them. Of a fractional order it sums the absolute values of
+an alternating series, which makes it an upper bound, a loose one below order 2; Opacus keeps the signs.
 
-Every order gives a valid ε, so the grid is a matter of tightness only: a coarse walk that stops once ε has been rising, then
-two refinements around the best order. Papers that used a library's fixed grid print a slightly larger ε.
+Every order gives a valid ε, so the grid is a matter of tightness only: a coarse walk that stops once ε has been rising,
+then two refinements around the best order. Papers that used a library's fixed grid print a slightly larger ε.
 """
 
 import logging
@@ -26,7 +26,11 @@ OPACUS_ORDERS = (*(1 + tenth / 10 for tenth in range(1, 100)), *range(12, 64))
 
 
 def branch_epsilon(
-    branch: Sequence[Leaf], relation: str, delta: float, conversion: str = "balle", orders: Sequence[float] | None = None
+    branch: Sequence[Leaf],
+    relation: str,
+    delta: float,
+    conversion: str = "balle",
+    orders: Sequence[float] | None = None,
 ) -> float:
     """The smallest ε over the orders given, or over a grid that adapts to the branch."""
     if not branch:
@@ -34,15 +38,15 @@ def branch_epsilon(
     if orders is not None:
         return max(0.0, float(_epsilons(branch, relation, np.array(orders, float), delta, conversion).min()))
     tried, values = np.empty(0), np.empty(0)
-    for chunk in np.array_split(_whole_above_twenty(np.geomspace(0.02, 1e4, 48)), 8):
+    for chunk in np.array_split(_grid(0.02, 1e4, 48), 8):
         fresh = _epsilons(branch, relation, chunk, delta, conversion)
         tried, values = np.append(tried, chunk), np.append(values, fresh)
         if np.isfinite(fresh[0]) and fresh.argmin() == 0:
             break
     for _ in range(2):
         best = int(values.argmin())
-        ends = tried[[max(best - 1, 0), min(best + 1, len(tried) - 1)]] - 1
-        chunk = np.setdiff1d(_whole_above_twenty(np.geomspace(*ends, 12)), tried)
+        low, high = tried[max(best - 1, 0)] - 1, tried[min(best + 1, len(tried) - 1)] - 1
+        chunk = np.setdiff1d(_grid(low, high, 12), tried)
         tried = np.append(tried, chunk)
         values = np.append(values, _epsilons(branch, relation, chunk, delta, conversion))
         ascending = np.argsort(tried)
@@ -50,9 +54,7 @@ def branch_epsilon(
     return max(0.0, float(values.min()))
 
 
-def _epsilons(
-    branch: Sequence[Leaf], relation: str, orders: np.ndarray, delta: float, conversion: str
-) -> np.ndarray:
+def _epsilons(branch: Sequence[Leaf], relation: str, orders: np.ndarray, delta: float, conversion: str) -> np.ndarray:
     rdp = _divergences(branch, relation, orders)
     if conversion == "mironov":
         return rdp + math.log(1 / delta) / (orders - 1)  # Proposition 3, arXiv:1702.07476; Lemma II.5 of Zheng & Li
@@ -74,7 +76,7 @@ def _divergences(branch: Sequence[Leaf], relation: str, orders: np.ndarray) -> n
 
 @contextmanager
 def _quiet_about_excluded_orders() -> Iterator[None]:
-    """dp-accounting warns of every order at which its series does not converge; it counts as infinite, which is right."""
+    """dp-accounting warns of each order at which its series does not converge; it rightly counts it as infinite."""
     logger = logging.getLogger("absl")
     level = logger.level
     logger.setLevel(logging.ERROR)
@@ -84,7 +86,8 @@ def _quiet_about_excluded_orders() -> Iterator[None]:
         logger.setLevel(level)
 
 
-def _whole_above_twenty(above_one: np.ndarray) -> np.ndarray:
-    """Orders 1 + x; from 20 on whole ones, as fractional ones cost much there and bring little."""
-    orders = 1.0 + above_one
-    return np.unique(np.where(orders < 20, orders, np.round(orders)))
+def _grid(low: float, high: float, size: int) -> np.ndarray:
+    """Orders 1 + x, and the whole ones next to them: a fractional one may not converge, and is dear when large."""
+    orders = 1.0 + np.geomspace(low, high, size)
+    whole = np.maximum(np.round(orders), 2.0)
+    return np.unique(np.concatenate([orders[orders < 64], whole]))

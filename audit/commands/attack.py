@@ -81,19 +81,24 @@ def _run(attack_name: str, flags: dict[str, Any]) -> int:
     from audit.resolve import resolve_config
     from reports import schema
 
-    if flags["ipc"] is not None and flags["ratio"] is not None:
-        raise BadConfig("--ipc and --ratio say the same thing: give one of them")
-    config, pool = resolve_config(attack_name, flags)
-    jobs = flags["jobs"]
-    if jobs is None:
-        jobs = len(os.sched_getaffinity(0)) if config.device == "cpu" else 1
-    if jobs < 1:
+    jobs, fail_above = flags["jobs"], flags["fail_above"]
+    if jobs is not None and jobs < 1:
         raise BadConfig(f"--jobs {jobs}: must be at least 1")
+    if fail_above is not None and not fail_above >= 0:
+        raise BadConfig(f"--fail-above {fail_above}: must be a number, 0 or more")
+    config, pool = resolve_config(attack_name, flags)
+    if jobs is None:
+        jobs = _num_cores() if config.device == "cpu" else 1
     settings = Settings(out=flags["out"], jobs=jobs, data_root=flags["data_root"], show_records=flags["show_records"])
     report = run_audit(config, pool, settings, lambda line: print(f"audit: {line}", file=sys.stderr, flush=True))
     click.echo(schema.dump(report) if flags["as_json"] else _for_people(report), nl=not flags["as_json"])
-    above = flags["fail_above"] is not None and report.epsilon.lower > flags["fail_above"]
+    above = fail_above is not None and report.epsilon.lower > fail_above
     return 4 if report.verdict == "REFUTED" or above else 0
+
+
+def _num_cores() -> int:
+    """Cores that this process may use, where the system tells."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _for_people(report: Any) -> str:

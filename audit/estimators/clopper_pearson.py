@@ -5,9 +5,10 @@ Assumption: independent runs, one canary each, the rule fixed before the tested 
 Guarantee: the reported epsilon exceeds the true one with probability at most 1 - confidence. Unit: runs.
 
 Both directions at no further cost. FNR and FPR each have a one-sided limit at half of the significance, so both hold
-together with the confidence (union bound). On that one event, (epsilon, delta)-DP gives 1 - FNR <= e^epsilon FPR + delta and
-1 - FPR <= e^epsilon FNR + delta, hence the same with the limits in place of the rates: both lower bounds are true on it,
-and so is their maximum. A further split would be needed only if the two directions used different limits.
+together with the confidence (union bound). On that one event, (epsilon, delta)-DP gives
+1 - FNR <= e^epsilon FPR + delta and 1 - FPR <= e^epsilon FNR + delta, hence the same with the limits in place of the
+rates: both lower bounds are true on it, and so is their maximum. A further split would be needed only if the two
+directions used different limits.
 """
 
 import numpy as np
@@ -22,7 +23,7 @@ NAME = "clopper-pearson"
 
 def rectangle_epsilons(false_negative_upper: Floats, false_positive_upper: Floats, delta: float) -> Floats:
     """The larger of ln((1 - FNR - delta)/FPR) and ln((1 - FPR - delta)/FNR) at the limits, at least 0."""
-    # Kairouz, Oh, Viswanath 2015, arXiv:1311.0776, Thm 2.1, solved for epsilon
+    # Kairouz, Oh, Viswanath 2015, arXiv:1311.0776, solved for epsilon
     forward = np.maximum(1.0 - false_negative_upper - delta, 0.0) / false_positive_upper
     backward = np.maximum(1.0 - false_positive_upper - delta, 0.0) / false_negative_upper
     return np.log(np.maximum(np.maximum(forward, backward), 1.0))

@@ -11,11 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import special
 
 from condensers.errors import BadInput
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+
+_UNFAIR = 1e-9  # fair coins are turned away less often than once in a billion tables
 
 
 def check_delta(delta: float) -> None:
@@ -75,17 +78,28 @@ class RunEvidence:
 
 @dataclass(frozen=True, kw_only=True)
 class RunCounts:
-    """Outcomes of independent runs under a rule that was fixed before these runs were seen."""
+    """Outcomes of independent runs under a rule that was fixed before these runs were seen.
+
+    Where the number of trials is known from elsewhere, `num_trials` checks that no outcome is missing.
+    """
 
     true_positives: int
     false_negatives: int
     false_positives: int
     true_negatives: int
+    num_trials: int | None = None
 
     def __post_init__(self) -> None:
-        check_counts(vars(self))
-        if not self.num_members + self.num_non_members:
+        check_counts({name: count for name, count in vars(self).items() if count is not None})
+        total = self.num_members + self.num_non_members
+        if not total:
             raise BadInput("0 trials: all four counts are 0; there is nothing to bound epsilon with")
+        if self.num_trials is not None and self.num_trials != total:
+            raise BadInput(
+                f"counts do not add up: {self.true_positives} true and {self.false_positives} false positives, "
+                f"{self.true_negatives} true and {self.false_negatives} false negatives are {total} trials, "
+                f"but {self.num_trials} are stated"
+            )
         if not self.num_members or not self.num_non_members:
             raise BadInput(
                 f"one class only: {self.num_members} member trials and {self.num_non_members} non-member trials; "
@@ -133,19 +147,13 @@ def check_record_arrays(members: ArrayLike, scores: ArrayLike) -> tuple[Bools, F
     num_members = int(coins.sum())
     if num_members in (0, coins.size):
         raise BadInput(f"one class only: {num_members} members among {coins.size} coins; fair coins show both sides")
-    return coins, checked
-
-
-def check_error_counts(
-    *, true_positives: int, false_negatives: int, false_positives: int, true_negatives: int, num_trials: int
-) -> None:
-    """Counts that were reported together with their total must add up to it."""
-    total = true_positives + false_negatives + false_positives + true_negatives
-    if total != num_trials:
+    rarer = min(num_members, coins.size - num_members)
+    if 2.0 * special.bdtr(rarer, coins.size, 0.5) < _UNFAIR:
         raise BadInput(
-            f"counts do not add up: {true_positives} + {false_negatives} + {false_positives} + {true_negatives} = "
-            f"{total}, but {num_trials} trials are stated"
+            f"{num_members} members among {coins.size} coins cannot come from fair coins, which one-run bounds need; "
+            "score only records that were included with probability 1/2"
         )
+    return coins, checked
 
 
 def require_runs(evidence: object, *, estimator: str) -> None:

@@ -2,8 +2,8 @@
 Dong, Roth, Su 2019, arXiv:1905.02383.
 
 Assumption: the mechanism's trade-off curve is that of N(0, 1) against N(mu, 1) for some mu (mu-GDP), which the claim
-must grant. Guarantee: under it, the reported epsilon exceeds the true one with probability at most 1 - confidence. Unit:
-runs. Without it the number means nothing: a Laplace mechanism is refuted wrongly (docs/estimators.md).
+must grant. Guarantee: under it, the reported epsilon exceeds the true one with probability at most 1 - confidence.
+Unit: runs. Without it the number means nothing: docs/estimators.md measures how often another mechanism is wronged.
 """
 
 import numpy as np

@@ -1,7 +1,8 @@
-"""Which coins are guessed: the highest scores as members, the lowest as non-members, the rest abstained from.
+"""Which coins are guessed, and the bound of any estimator that counts the right guesses.
 
-Numbers of guesses come as fractions of the coins on a grid declared here, before any score is seen. They are chosen
-on one part of the coins and applied to the other (arXiv:2305.08846, section 6 fixes k+ and k- in the same way).
+The highest scores are called members, the lowest non-members, the rest abstained from. How many at either end is fixed
+before the tested coins are seen, as fractions of the coins (k+ and k- of arXiv:2305.08846): chosen on other coins,
+or on a grid declared in this file.
 """
 
 from collections.abc import Callable
@@ -10,90 +11,253 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.estimators.evidence import Bools, Floats
+from audit.estimators.evidence import (
+    Bools,
+    Floats,
+    RecordEvidence,
+    check_confidence,
+    check_delta,
+    check_num_tries,
+    require_records,
+)
+from audit.estimators.thresholds import (
+    Fixed,
+    Grid,
+    MedianOfSplits,
+    Split,
+    ThresholdChoice,
+    agreed_look,
+    describe_choice,
+    share_significance,
+)
+from condensers.errors import BadInput
+from reports.schema import EpsilonBound
 
-# Fractions of the coins guessed as members, and as non-members.
-GUESS_FRACTIONS = (0.0, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
+# Fractions of the coins guessed as members, and as non-members, among which a split chooses.
+GUESS_FRACTIONS = (0.0, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
+ASSUMPTIONS = (
+    "every record is in each run independently with probability 1/2",
+    "the attack was fitted on other runs",
+    "the numbers of guesses were fixed before the tested coins were seen",
+)
 
 Ints = NDArray[np.int64]
-# (num_coins, num_guesses, num_correct) -> the lower bounds those would give
-Objective = Callable[[int, Ints, Ints], Floats]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GuessCounts:
+    """Guesses `[..., looks]` about `num_coins` coins, and how many were right."""
+
+    num_coins: int
+    num_positives: Ints
+    num_negatives: Ints
+    num_correct: Ints
+    thresholds: Floats
+    num_agreeing: int = 1
+
+    @property
+    def num_guesses(self) -> Ints:
+        return self.num_positives + self.num_negatives
+
+    @property
+    def num_looks(self) -> int:
+        return self.num_correct.shape[-1]
+
+
+# (guesses, significance of each look) -> epsilon of each look
+LookBounds = Callable[[GuessCounts, float], Floats]
+Objective = Callable[[GuessCounts], Floats]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RankedCoins:
-    """How many guesses would be right, for every number of guesses at either end of the scores.
+    """Coins `[..., coins]` in ascending order of score, members first within a tie; `positions` as in the table.
 
-    `correct_positives[k]` of the k highest scores are members, `correct_negatives[k]` of the k lowest are not. Ties
-    are ordered with the wrong guesses first: never above the count of any way of breaking them.
+    Read from either end the wrong guesses of a tie come first, so a count of right guesses is never above that of any
+    way of breaking the tie, and does not depend on the order of rows.
     """
 
-    correct_positives: Ints
-    correct_negatives: Ints
-    scores_descending: Floats
+    members: Bools
+    scores: Floats
+    positions: NDArray[np.intp]
 
     @property
     def num_coins(self) -> int:
-        return self.scores_descending.size
+        return self.scores.shape[-1]
 
-    def num_correct(self, num_positives: Ints | int, num_negatives: Ints | int) -> Ints:
-        return self.correct_positives[num_positives] + self.correct_negatives[num_negatives]
+    def part(self, chosen: Bools) -> "RankedCoins":
+        """The coins at the chosen positions of the table, the same positions for every experiment."""
+        kept = chosen[self.positions]
+        shape = (*self.scores.shape[:-1], -1)
+        return RankedCoins(
+            members=self.members[kept].reshape(shape),
+            scores=self.scores[kept].reshape(shape),
+            positions=(np.cumsum(chosen) - 1)[self.positions[kept]].reshape(shape),
+        )
+
+    def guess(self, num_positives: Ints, num_negatives: Ints) -> GuessCounts:
+        """How many of the so many highest are members, and of the so many lowest are not."""
+        shape = (*self.scores.shape[:-1], num_positives.shape[-1])
+        num_positives, num_negatives = np.broadcast_to(num_positives, shape), np.broadcast_to(num_negatives, shape)
+        members_below = np.zeros((*self.scores.shape[:-1], self.num_coins + 1), dtype=np.int64)
+        np.cumsum(self.members, axis=-1, out=members_below[..., 1:])
+        cuts = self.num_coins - num_positives
+        above = members_below[..., -1:] - np.take_along_axis(members_below, cuts, axis=-1)
+        below = num_negatives - np.take_along_axis(members_below, num_negatives, axis=-1)
+        lowest_positive = np.take_along_axis(self.scores, np.minimum(cuts, self.num_coins - 1), axis=-1)
+        return GuessCounts(
+            num_coins=self.num_coins,
+            num_positives=num_positives,
+            num_negatives=num_negatives,
+            num_correct=above + below,
+            thresholds=np.where(num_positives > 0, lowest_positive, np.nan),
+        )
 
 
 def rank_coins(members: Bools, scores: Floats) -> RankedCoins:
-    """Sort by score, members first within a tie: read from either end, the wrong guesses of a tie come first."""
-    coins, flat = members.ravel(), scores.ravel()
-    order = np.lexsort((~coins, flat))
-    ascending = coins[order]
+    order = np.lexsort((~members, scores), axis=-1)
     return RankedCoins(
-        correct_positives=_cumulate(ascending[::-1]),
-        correct_negatives=_cumulate(~ascending),
-        scores_descending=flat[order][::-1],
+        members=np.take_along_axis(members, order, axis=-1),
+        scores=np.take_along_axis(scores, order, axis=-1),
+        positions=order,
     )
 
 
-def _cumulate(hits: Bools) -> Ints:
-    return np.concatenate(([0], np.cumsum(hits, dtype=np.int64)))
+def split_table(num_runs: int, num_records: int, split: Split) -> Bools:
+    """Which coins of a table `[test_runs * records]` are chosen on; the others are tested.
+
+    Several test runs are divided as whole runs, a single one by its records. That is valid too: given the coins of
+    the first part, the output is still differentially private in each coin of the second.
+    """
+    num_parts = num_runs if num_runs > 1 else num_records
+    if num_parts < 2:
+        raise BadInput("1 coin cannot be split in two; give at least 2 trials")
+    middle = min(max(int(split.fraction * num_parts), 1), num_parts - 1)
+    if split.seed is None and num_runs > 1:
+        first = np.arange(num_parts) < middle
+    else:
+        first = np.random.Generator(np.random.Philox(key=split.seed or 0)).permutation(num_parts) < middle
+    return np.repeat(first, num_records) if num_runs > 1 else first
 
 
-def guess_pairs(num_coins: int, fractions: tuple[float, ...] = GUESS_FRACTIONS) -> Ints:
-    """Distinct (positive, negative) numbers of guesses of the grid for so many coins, `[pairs, 2]`."""
-    numbers = sorted({int(fraction * num_coins) for fraction in fractions} | {0})
-    pairs = [(first, second) for first in numbers for second in numbers if 0 < first + second <= num_coins]
-    return np.array(pairs, dtype=np.int64).reshape(-1, 2)
-
-
-def choose_guess_fractions(
-    coins: RankedCoins, objective: Objective, fractions: tuple[float, ...] = GUESS_FRACTIONS
-) -> tuple[float, float]:
-    """The fractions of the grid, for positive and for negative guesses, that give the best bound on these coins.
+def choose_fractions(coins: RankedCoins, objective: Objective) -> Floats:
+    """The fractions of the grid, `[..., 2]` for positive and negative guesses, with the best bound on these coins.
 
     Equals are decided without favouring either label, so that swapping labels and negating scores changes nothing:
     most guesses first, then the most even pair; where a pair and its mirror image remain, the larger number for both.
     """
-    grid = np.array([(first, second) for first in fractions for second in fractions if 0.0 < first + second <= 1.0])
+    grid = np.array([(first, second) for first in GUESS_FRACTIONS for second in GUESS_FRACTIONS if first + second > 0])
     numbers = (grid * coins.num_coins).astype(np.int64)
-    total = numbers.sum(axis=1)
-    bounds = objective(coins.num_coins, total, coins.num_correct(numbers[:, 0], numbers[:, 1]))
-    uneven = np.abs(grid[:, 0] - grid[:, 1])
-    best = np.lexsort((uneven, -grid.sum(axis=1), -bounds))[0]
-    first, second = grid[best]
-    mirror = np.flatnonzero((grid[:, 0] == second) & (grid[:, 1] == first))[0]
-    if bounds[mirror] == bounds[best]:
-        first = second = max(first, second)
-    return float(first), float(second)
+    bounds = objective(coins.guess(numbers[:, 0], numbers[:, 1]))
+    keys = (np.abs(grid[:, 0] - grid[:, 1]), -grid.sum(axis=1))
+    best = np.lexsort((*(np.broadcast_to(key, bounds.shape) for key in keys), -bounds), axis=-1)[..., :1]
+    mirror = np.array([np.flatnonzero((grid == pair[::-1]).all(axis=1))[0] for pair in grid])[best]
+    tied = np.take_along_axis(bounds, best, axis=-1) == np.take_along_axis(bounds, mirror, axis=-1)
+    chosen = grid[best[..., 0]]
+    return np.where(tied, chosen.max(axis=-1, keepdims=True), chosen)
 
 
-def split_coins(members: Bools, scores: Floats, *, seed: int = 0) -> tuple[tuple[Bools, Floats], tuple[Bools, Floats]]:
-    """Two parts, the first to choose on, the second to test on.
+def count_guesses(members: Bools, scores: Floats, choice: ThresholdChoice, objective: Objective) -> GuessCounts:
+    """Guesses of every look that `choice` takes, for many experiments at once: `[..., test_runs, records]`.
 
-    Several test runs: the first half of the runs. One test run: a random half of its records. That is valid too:
-    given the coins of the first part, the output is still differentially private in each coin of the second.
+    `objective` says on the first part of a split which numbers of guesses are best.
     """
-    num_runs, num_records = members.shape
-    if num_runs > 1:
-        middle = num_runs // 2
-        return (members[:middle], scores[:middle]), (members[middle:], scores[middle:])
-    order = np.random.Generator(np.random.Philox(key=seed)).permutation(num_records)
-    first, second = order[: num_records // 2], order[num_records // 2 :]
-    return (members[:, first], scores[:, first]), (members[:, second], scores[:, second])
+    num_runs, num_records = scores.shape[-2:]
+    shape = (*scores.shape[:-2], num_runs * num_records)
+    coins = rank_coins(members.reshape(shape), scores.reshape(shape))
+    match choice:
+        case Fixed(threshold=threshold):
+            num_positives = np.sum(coins.scores >= threshold, axis=-1, keepdims=True)
+            return coins.guess(num_positives, coins.num_coins - num_positives)
+        case Split():
+            return _guess_split(coins, split_table(num_runs, num_records, choice), objective)
+        case MedianOfSplits():
+            parts = [
+                _guess_split(coins, split_table(num_runs, num_records, split), objective) for split in choice.splits
+            ]
+            return GuessCounts(
+                num_coins=parts[0].num_coins,
+                num_positives=np.concatenate([part.num_positives for part in parts], axis=-1),
+                num_negatives=np.concatenate([part.num_negatives for part in parts], axis=-1),
+                num_correct=np.concatenate([part.num_correct for part in parts], axis=-1),
+                thresholds=np.concatenate([part.thresholds for part in parts], axis=-1),
+                num_agreeing=choice.num_agreeing,
+            )
+        case Grid():
+            return coins.guess(*_declared_numbers(coins.num_coins, choice.fractions))
+
+
+def _guess_split(coins: RankedCoins, first: Bools, objective: Objective) -> GuessCounts:
+    fractions = choose_fractions(coins.part(first), objective)
+    tested = coins.part(~first)
+    numbers = (fractions * tested.num_coins).astype(np.int64)
+    return tested.guess(numbers[..., :1], numbers[..., 1:])
+
+
+def _declared_numbers(num_coins: int, fractions: tuple[float, ...]) -> tuple[Ints, Ints]:
+    """Positive guesses only, negative only, and as many of both, for each declared fraction; 0 means one guess."""
+    numbers = sorted({min(max(int(fraction * num_coins), 1), num_coins // 2) for fraction in fractions} - {0})
+    pairs = [pair for number in numbers for pair in ((number, 0), (0, number), (number, number))]
+    if not pairs:
+        raise BadInput("1 coin is too few for a grid of guesses; give at least 2 trials")
+    positives, negatives = np.array(pairs, dtype=np.int64).T
+    return positives, negatives
+
+
+def bound_from_records(
+    evidence: RecordEvidence,
+    look_bounds: LookBounds,
+    *,
+    estimator: str,
+    assumptions: tuple[str, ...],
+    delta: float,
+    confidence: float,
+    choice: ThresholdChoice,
+    num_tries: int,
+    objective: LookBounds | None = None,
+) -> EpsilonBound:
+    """What every estimator over records does: check, count guesses, share the significance, report."""
+    require_records(evidence, estimator=estimator)
+    check_delta(delta)
+    check_confidence(confidence)
+    check_num_tries(num_tries)
+    significance = (1.0 - confidence) / num_tries
+    guesses = count_guesses(
+        evidence.members, evidence.scores, choice, lambda looks: (objective or look_bounds)(looks, significance)
+    )
+    each = share_significance(significance, num_looks=guesses.num_looks, num_agreeing=guesses.num_agreeing)
+    bounds = look_bounds(guesses, each)
+    look = int(agreed_look(bounds, num_agreeing=guesses.num_agreeing))
+    threshold = float(guesses.thresholds[look])
+    return EpsilonBound(
+        lower=float(bounds[look]),
+        delta=delta,
+        confidence=confidence,
+        estimator=estimator,
+        unit="record",
+        num_trials=guesses.num_coins,
+        ceiling=float(look_bounds(perfect_guesses(guesses.num_coins), each)[0]),
+        assumptions=(*ASSUMPTIONS, *assumptions),
+        threshold=None if np.isnan(threshold) else threshold,
+        threshold_choice=describe_choice(choice),
+        counts={
+            "coins": guesses.num_coins,
+            "guesses": int(guesses.num_guesses[look]),
+            "correct": int(guesses.num_correct[look]),
+            "positive_guesses": int(guesses.num_positives[look]),
+            "negative_guesses": int(guesses.num_negatives[look]),
+        },
+        num_tries=num_tries,
+    )
+
+
+def perfect_guesses(num_coins: int) -> GuessCounts:
+    """Every coin guessed, every guess right."""
+    none = np.zeros(1, dtype=np.int64)
+    return GuessCounts(
+        num_coins=num_coins,
+        num_positives=none + num_coins,
+        num_negatives=none,
+        num_correct=none + num_coins,
+        thresholds=none.astype(np.float64),
+    )

@@ -14,36 +14,32 @@ Differs from the paper: guesses that fall among tied scores are counted as if th
 is never above the count of any way of breaking the ties, so the bound stays valid and depends on no row order.
 """
 
-from dataclasses import replace
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
 from audit.estimators.evidence import (
+    Floats,
+    RecordEvidence,
     check_confidence,
     check_counts,
     check_delta,
     check_num_tries,
     check_record_arrays,
 )
-from audit.estimators.guesses import Floats, Ints, choose_guess_fractions, rank_coins, split_coins
+from audit.estimators.guesses import ASSUMPTIONS, GuessCounts, bound_from_records
+from audit.estimators.thresholds import DEFAULT_CHOICE, Split, ThresholdChoice
 from condensers.errors import BadInput
 from reports.schema import EpsilonBound
 
-ASSUMPTIONS = (
-    "every record is in each run independently with probability 1/2",
-    "the attack was fitted on other runs",
-    "the numbers of guesses were fixed before the tested coins were seen",
-)
-
-_SELECTION_STEPS = 14
+NAME = "one-run"
+_SELECTION_STEPS = 10
 _BOUND_STEPS = 60
 
 
 def one_run_p_values(
     *, num_coins: ArrayLike, num_guesses: ArrayLike, num_correct: ArrayLike, epsilon: ArrayLike, delta: float
-) -> NDArray[np.float64]:
+) -> Floats:
     """P-values of "the mechanism is (epsilon, delta)-DP"; arguments broadcast against each other."""
     coins, guesses, correct, level = np.broadcast_arrays(
         *(np.asarray(value, dtype=np.float64) for value in (num_coins, num_guesses, num_correct, epsilon))
@@ -53,12 +49,10 @@ def one_run_p_values(
     if delta == 0.0:
         return tail
     slack = 2.0 * coins * delta * _steepest_average(correct, guesses, success, tail)
-    return np.minimum(1.0, tail + slack)  # Thm 5.2, arXiv:2305.08846: the slack counts coins, not guesses
+    return np.minimum(1.0, tail + slack)  # Appendix D, arXiv:2305.08846; the slack counts coins, not guesses
 
 
-def _binomial_tail(
-    correct: NDArray[np.float64], guesses: NDArray[np.float64], success: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _binomial_tail(correct: Floats, guesses: Floats, success: Floats) -> Floats:
     """P[Bin(guesses, success) >= correct]."""
     inside = (correct >= 1.0) & (correct <= guesses)
     first = np.where(inside, correct, 1.0)
@@ -67,11 +61,11 @@ def _binomial_tail(
 
 
 def _steepest_average(
-    correct: NDArray[np.float64],
-    guesses: NDArray[np.float64],
-    success: NDArray[np.float64],
-    tail: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    correct: Floats,
+    guesses: Floats,
+    success: Floats,
+    tail: Floats,
+) -> Floats:
     """max over 1 <= i <= correct of (f(correct - i) - f(correct)) / i, f the binomial tail.
 
     That quotient is the mean of the i binomial masses below `correct`. The masses are unimodal, so the mean rises
@@ -96,7 +90,7 @@ def one_run_lower_bounds(
     delta: float,
     significance: float,
     num_steps: int = _BOUND_STEPS,
-) -> NDArray[np.float64]:
+) -> Floats:
     """The largest epsilon with p-value below the significance, at least 0; arguments broadcast."""
     coins, guesses, correct = np.broadcast_arrays(
         *(np.asarray(value, dtype=np.float64) for value in (num_coins, num_guesses, num_correct))
@@ -112,9 +106,7 @@ def one_run_lower_bounds(
     for _ in range(num_steps):
         middle = (low + high) / 2.0
         rejected = (
-            one_run_p_values(
-                num_coins=coins, num_guesses=guesses, num_correct=correct, epsilon=middle, delta=delta
-            )
+            one_run_p_values(num_coins=coins, num_guesses=guesses, num_correct=correct, epsilon=middle, delta=delta)
             < significance
         )
         low, high = np.where(rejected, middle, low), np.where(rejected, high, middle)
@@ -159,64 +151,63 @@ def bound_epsilon_one_run(
         lower=float(lower),
         delta=delta,
         confidence=confidence,
-        estimator="one-run",
+        estimator=NAME,
         unit="record",
         num_trials=num_coins,
         ceiling=one_run_ceiling(num_coins=num_coins, delta=delta, significance=significance),
         assumptions=ASSUMPTIONS,
-        threshold_choice="fixed",
+        threshold_choice="fixed beforehand",
         counts={"coins": num_coins, "guesses": num_guesses, "correct": num_correct},
         num_tries=num_tries,
     )
 
 
-def bound_epsilon_one_run_split(
-    members: ArrayLike,
-    scores: ArrayLike,
+def bound_epsilon_one_run_records(
+    evidence: RecordEvidence,
     *,
     delta: float,
     confidence: float,
+    choice: ThresholdChoice = DEFAULT_CHOICE,
     num_tries: int = 1,
-    seed: int = 0,
+) -> EpsilonBound:
+    """Lower bound from scored membership coins, whatever the mechanism, numbers of guesses as `choice` says."""
+
+    def bounds(guesses: GuessCounts, significance: float, num_steps: int = _BOUND_STEPS) -> Floats:
+        return one_run_lower_bounds(
+            num_coins=guesses.num_coins,
+            num_guesses=guesses.num_guesses,
+            num_correct=guesses.num_correct,
+            delta=delta,
+            significance=significance,
+            num_steps=num_steps,
+        )
+
+    return bound_from_records(
+        evidence,
+        bounds,
+        objective=lambda guesses, significance: bounds(guesses, significance, _SELECTION_STEPS),
+        estimator=NAME,
+        assumptions=(),
+        delta=delta,
+        confidence=confidence,
+        choice=choice,
+        num_tries=num_tries,
+    )
+
+
+def bound_epsilon_one_run_split(
+    members: ArrayLike, scores: ArrayLike, *, delta: float, confidence: float, num_tries: int = 1
 ) -> EpsilonBound:
     """Numbers of guesses chosen on the first half of the test runs, applied to the second half only.
 
-    `members` and `scores` are `[test_runs, records]`. A single run is split by records. The significance is divided
-    by `num_tries`, the number of attacks, levels and records tried of which this is one.
+    `members` and `scores` are `[test_runs, records]`. A single run is split by records, at random. The significance is
+    divided by `num_tries`, the number of attacks, levels and records tried of which this is one.
     """
-    check_delta(delta)
-    check_confidence(confidence)
-    check_num_tries(num_tries)
     coins, checked = check_record_arrays(members, scores)
-    if coins.size < 2:
-        raise BadInput("1 coin cannot be split in two; give at least 2 trials")
-    chosen_on, tested_on = split_coins(coins, checked, seed=seed)
-    significance = (1.0 - confidence) / num_tries
-
-    def objective(num_coins: int, num_guesses: Ints, num_correct: Ints) -> Floats:
-        return one_run_lower_bounds(
-            num_coins=num_coins,
-            num_guesses=num_guesses,
-            num_correct=num_correct,
-            delta=delta,
-            significance=significance,
-            num_steps=_SELECTION_STEPS,
-        )
-
-    positive, negative = choose_guess_fractions(rank_coins(*chosen_on), objective)
-    tested = rank_coins(*tested_on)
-    num_positives, num_negatives = int(positive * tested.num_coins), int(negative * tested.num_coins)
-    bound = bound_epsilon_one_run(
-        num_coins=tested.num_coins,
-        num_guesses=num_positives + num_negatives,
-        num_correct=int(tested.num_correct(num_positives, num_negatives)),
+    return bound_epsilon_one_run_records(
+        RecordEvidence(members=coins, scores=checked),
         delta=delta,
         confidence=confidence,
+        choice=Split(seed=None),
         num_tries=num_tries,
-    )
-    return replace(
-        bound,
-        threshold=float(tested.scores_descending[num_positives - 1]) if num_positives else None,
-        threshold_choice=f"split: {positive:g} positive, {negative:g} negative guesses per coin, chosen on the first half",
-        counts={**bound.counts, "positive_guesses": num_positives, "negative_guesses": num_negatives},
     )

@@ -25,7 +25,8 @@ Floats = NDArray[np.float64]
 
 # Declared before any score is seen. A fraction is the share of the one class that may fall on the wrong side.
 SPLIT_FRACTIONS = (
-    *(0.0, 0.001, 0.002, 0.003, 0.005, 0.007, 0.01, 0.015, 0.02, 0.03, 0.05, 0.07),
+    *(0.0, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4),
+    *(0.001, 0.002, 0.003, 0.005, 0.007, 0.01, 0.015, 0.02, 0.03, 0.05, 0.07),
     *(0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6),
 )
 GRID_FRACTIONS = (0.0, 0.01, 0.05, 0.2)
@@ -114,7 +115,7 @@ def describe_choice(choice: ThresholdChoice) -> str:
         case Fixed():
             return f"fixed beforehand at {choice.threshold:g}"
         case Split(seed=None):
-            return f"chosen on the first {choice.fraction:g} of the trials, tested on the rest"
+            return f"chosen on {choice.fraction:g} of the trials, tested on the rest"
         case Split():
             return f"chosen on a random {choice.fraction:g} of the trials (seed {choice.seed}), tested on the rest"
         case MedianOfSplits():

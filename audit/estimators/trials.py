@@ -85,7 +85,9 @@ def confidence_rectangle(errors: ErrorCounts, significance: float) -> tuple[Floa
     )
 
 
-def count_errors(evidence: RunEvidence | RunCounts, choice: ThresholdChoice, objective: Callable[[ErrorCounts], Floats]) -> ErrorCounts:
+def count_errors(
+    evidence: RunEvidence | RunCounts, choice: ThresholdChoice, objective: Callable[[ErrorCounts], Floats]
+) -> ErrorCounts:
     """Errors of the rules that `choice` looks at; `objective` says on the first part of a split which rule is best."""
     match evidence:
         case RunCounts():
@@ -180,22 +182,20 @@ def _count_split(
     first_members, second_members = _divide(members, split, "member")
     first_non_members, second_non_members = _divide(non_members, split, "non-member")
     above, below = (
-        objective(side)
-        for side in _count_sides(np.sort(first_members), np.sort(first_non_members), SPLIT_FRACTIONS)
+        objective(side) for side in _count_sides(np.sort(first_members), np.sort(first_non_members), SPLIT_FRACTIONS)
     )
     tested = _count_sides(np.sort(second_members), np.sort(second_non_members), SPLIT_FRACTIONS)
     preference = _preferred_side(above, below)[..., None]
     from_above = _take(tested[0], np.argmax(above, axis=-1)[..., None])
     from_below = _take(tested[1], np.argmax(below, axis=-1)[..., None])
 
-    def pick(name: str) -> NDArray[np.generic]:
-        first, second = getattr(from_above, name), getattr(from_below, name)
+    def pick(first: Ints, second: Ints) -> Ints:
         # Where nothing prefers either side, the worse count of both: at least the count of a rule fixed beforehand.
         return np.where(preference > 0, first, np.where(preference < 0, second, np.maximum(first, second)))
 
     return ErrorCounts(
-        false_negatives=pick("false_negatives"),
-        false_positives=pick("false_positives"),
+        false_negatives=pick(from_above.false_negatives, from_below.false_negatives),
+        false_positives=pick(from_above.false_positives, from_below.false_positives),
         thresholds=np.where(preference < 0, from_below.thresholds, from_above.thresholds),
         num_members=second_members.shape[-1],
         num_non_members=second_non_members.shape[-1],
@@ -259,7 +259,9 @@ def bound_from_runs(
     bounds = look_bounds(errors, each)
     look = int(agreed_look(bounds, num_agreeing=errors.num_agreeing))
     none = np.zeros(1, dtype=np.int64)
-    perfect = replace(errors, false_negatives=none, false_positives=none, thresholds=none.astype(np.float64))
+    perfect = replace(
+        errors, false_negatives=none, false_positives=none, thresholds=none.astype(np.float64), num_agreeing=1
+    )
     false_negatives, false_positives = int(errors.false_negatives[look]), int(errors.false_positives[look])
     return EpsilonBound(
         lower=float(bounds[look]),

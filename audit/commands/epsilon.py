@@ -1,0 +1,201 @@
+"""`audit epsilon`: the estimators for anyone's table of scores."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from audit.estimators.bayesian import bound_epsilon_bayesian
+from audit.estimators.clopper_pearson import bound_epsilon_clopper_pearson
+from audit.estimators.curve import CurveTest, refute_curve
+from audit.estimators.evidence import RecordEvidence, RunEvidence
+from audit.estimators.gaussian import bound_epsilon_gaussian
+from audit.estimators.one_run import bound_epsilon_one_run_records
+from audit.estimators.one_run_fdp import bound_epsilon_one_run_fdp
+from audit.estimators.paper_style import estimate_epsilon_paper_style
+from audit.estimators.table import Columns, read_evidence
+from audit.estimators.thresholds import Fixed, Grid, MedianOfSplits, Split, ThresholdChoice
+from condensers.errors import BadConfig
+from reports.rounding import down
+from reports.schema import EpsilonBound, dump
+
+Estimator = Callable[..., EpsilonBound]
+FOR_RUNS: dict[str, Estimator] = {
+    "clopper-pearson": bound_epsilon_clopper_pearson,
+    "gaussian": bound_epsilon_gaussian,
+    "bayesian": bound_epsilon_bayesian,
+    "paper-style": estimate_epsilon_paper_style,
+}
+FOR_RECORDS: dict[str, Estimator] = {
+    "one-run": bound_epsilon_one_run_records,
+    "one-run-fdp": bound_epsilon_one_run_fdp,
+}
+NEEDS_DELTA = ("gaussian", "family", "one-run-fdp")
+REFUTED = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpsilonTable:
+    """What `--json` prints."""
+
+    bounds: tuple[EpsilonBound, ...]
+    curve_test: CurveTest | None
+    notes: tuple[str, ...]
+
+
+@click.command(short_help="Empirical epsilon of anyone's table of scores.")
+@click.argument("scores", type=click.Path(path_type=Path))
+@click.option("--score-column", default="score", show_default=True, help="Higher = member.")
+@click.option("--member-column", default="member", show_default=True, help="true, false, 1 or 0.")
+@click.option("--run-column", default="run", show_default=True, help="Which condensation a row was scored against.")
+@click.option("--record-column", default="record", show_default=True, help="Which record was scored.")
+@click.option(
+    "--unit",
+    type=click.Choice(["run", "record"]),
+    help="What one trial is: a run with one canary, or a membership coin. [default: run if every run has one row]",
+)
+@click.option("--delta", type=float, default=1e-5, show_default=True)
+@click.option("--confidence", type=float, default=0.95, show_default=True)
+@click.option(
+    "--estimator",
+    type=click.Choice(["all", *FOR_RUNS, "family", *FOR_RECORDS]),
+    default="all",
+    show_default=True,
+)
+@click.option("--threshold", default="split", show_default=True, help="split, median, grid, or fixed:X.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Draws the parts of a split.")
+@click.option("--tries", type=int, default=1, show_default=True, help="Attacks, levels and records tried in all.")
+@click.option("--rate", type=float, help="Claimed sampling rate, for the family bound.")
+@click.option("--steps", type=int, help="Claimed number of steps, for the family bound.")
+@click.option("--sigma", type=float, help="Claimed noise multiplier: tests the claim's whole trade-off curve.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def epsilon(
+    scores: Path,
+    score_column: str,
+    member_column: str,
+    run_column: str,
+    record_column: str,
+    unit: str | None,
+    threshold: str,
+    seed: int,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Lower bounds on epsilon from SCORES, a Parquet or CSV file with one row per scored trial.
+
+    \b
+    audit epsilon scores.parquet --unit record
+    audit epsilon canaries.csv --unit run --rate 0.01 --steps 1000 --sigma 1.1
+
+    Exit 4 when the claimed curve is refuted.
+    """
+    choice = parse_choice(threshold, seed)
+    names = Columns(score=score_column, member=member_column, run=run_column, record=record_column)
+    result = estimate(read_evidence(scores, names, unit=unit), choice, **options)
+    click.echo(dump(result) if as_json else _describe(result), nl=not as_json)
+    return REFUTED if result.curve_test is not None and result.curve_test.refuted else 0
+
+
+def parse_choice(text: str, seed: int) -> ThresholdChoice:
+    if seed < 0:
+        raise BadConfig(f"--seed {seed}: must be at least 0")
+    match text.split(":", 1):
+        case ["split"]:
+            return Split(seed=seed)
+        case ["median"]:
+            return MedianOfSplits(seed=seed)
+        case ["grid"]:
+            return Grid()
+        case ["fixed", number]:
+            try:
+                return Fixed(threshold=float(number))
+            except ValueError:
+                raise BadConfig(f"--threshold {text}: {number!r} is not a number; write fixed:0.5") from None
+        case _:
+            raise BadConfig(f"--threshold {text}: allowed are split, median, grid and fixed:X")
+
+
+def estimate(
+    evidence: RunEvidence | RecordEvidence,
+    choice: ThresholdChoice,
+    *,
+    estimator: str,
+    delta: float,
+    confidence: float,
+    tries: int,
+    rate: float | None,
+    steps: int | None,
+    sigma: float | None,
+) -> EpsilonTable:
+    """The chosen estimators on one body of evidence, and the test of the claimed curve if there is a claim."""
+    claimed = rate is not None or steps is not None or sigma is not None
+    if claimed and (rate is None or steps is None):
+        raise BadConfig("--rate, --steps and --sigma describe one claim: give at least --rate and --steps")
+    if estimator == "family" and not claimed:
+        raise BadConfig("--estimator family needs the claimed --rate and --steps")
+    available = FOR_RUNS if isinstance(evidence, RunEvidence) else FOR_RECORDS
+    chosen = list(available) if estimator == "all" else [estimator]
+    if estimator == "all" and claimed:
+        chosen.append("family")
+    notes = []
+    if estimator == "all" and delta == 0.0:
+        notes += [f"{name} left out: it needs delta > 0" for name in chosen if name in NEEDS_DELTA]
+        chosen = [name for name in chosen if name not in NEEDS_DELTA]
+    settings = {"delta": delta, "confidence": confidence, "choice": choice, "num_tries": tries}
+    bounds = [_bound(name, evidence, rate, steps, settings) for name in chosen]
+    if sum(bound.kind == "bound" for bound in bounds) > 1:
+        notes.append(
+            "each bound holds on its own, under its own assumptions; to report the largest of k, give --tries k"
+        )
+    test = None
+    if sigma is not None:
+        test = _test_claim(evidence, choice, confidence, tries, rate, steps, sigma)
+    return EpsilonTable(bounds=tuple(bounds), curve_test=test, notes=tuple(notes))
+
+
+def _bound(name: str, evidence: Any, rate: Any, steps: Any, settings: dict[str, Any]) -> EpsilonBound:
+    if name == "family":
+        from audit.estimators.family import bound_epsilon_family
+
+        return bound_epsilon_family(evidence, sampling_rate=rate, steps=steps, **settings)
+    return (FOR_RUNS | FOR_RECORDS)[name](evidence, **settings)
+
+
+def _test_claim(
+    evidence: Any, choice: ThresholdChoice, confidence: float, tries: int, rate: Any, steps: Any, sigma: float
+) -> CurveTest:
+    from audit.accounting.curve import tradeoff_curve
+    from audit.accounting.events import subsampled_gaussian
+
+    event = subsampled_gaussian(sampling_rate=rate, noise_multiplier=sigma, steps=steps)
+    return refute_curve(evidence, tradeoff_curve(event), confidence=confidence, choice=choice, num_tries=tries)
+
+
+def _describe(result: EpsilonTable) -> str:
+    first = result.bounds[0]
+    lines = [
+        f"{first.num_trials} tested trials ({first.unit}s), delta {first.delta:g}, confidence {first.confidence:g}, "
+        f"tries {first.num_tries}; threshold {first.threshold_choice}",
+        f"{'estimator':<16}{'epsilon':>10}{'ceiling':>10}  what it is",
+    ]
+    for bound in result.bounds:
+        sign = "~" if bound.kind == "no bound" else ">="
+        what = {"bound": "lower bound", "credible": "credible, not a confidence bound", "no bound": "no bound"}
+        extra = "; ".join(bound.assumptions[-1:]) if bound.estimator in NEEDS_DELTA else ""
+        figure = f"{sign} {down(bound.lower, 3)}"
+        lines.append(
+            f"{bound.estimator:<16}{figure:>10}{down(bound.ceiling, 3):>10}  {what[bound.kind]}"
+            + (f", if {extra}" if extra else "")
+        )
+    if result.curve_test is not None:
+        test = result.curve_test
+        lines.append(
+            f"claimed curve: {'REFUTED' if test.refuted else 'NOT REFUTED'}, p <= {test.p_value:.3g}; at FPR up to "
+            f"{test.false_positive_upper:.4g} the claim needs FNR >= {test.allowed_false_negative_rate:.4g}, "
+            f"observed FNR up to {test.false_negative_upper:.4g}"
+        )
+    if all(bound.kind != "bound" or bound.lower == 0.0 for bound in result.bounds):
+        lines.append("no positive epsilon is certified: no evidence of a leak, which is no evidence of privacy")
+    return "\n".join([*lines, *(f"note: {note}" for note in result.notes)])

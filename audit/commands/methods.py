@@ -1,0 +1,86 @@
+"""`audit methods`: the condensers and attacks there are, with their settings, straight from the registries."""
+
+import dataclasses
+import json
+from typing import Any
+
+import click
+
+
+@click.command(short_help="The condensers and attacks there are, with their settings.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def methods(as_json: bool) -> None:
+    """List the condensers and attacks there are, with their settings, defaults and presets.
+
+    The defaults are those of --preset paper; the other presets change some of them.
+    """
+    found = list_all()
+    click.echo(json.dumps(found, indent=2, ensure_ascii=False) if as_json else _format(found))
+
+
+def list_all() -> dict[str, Any]:
+    """Everything that `--method`, `--set` and the attacks' commands can name."""
+    from attacks.registry import all_attacks
+    from attacks.victims import PRESETS, VictimConfig
+    from condensers.registry import all_methods
+
+    return {
+        "condensers": [
+            {
+                "name": method.name,
+                "summary": method.summary,
+                "settings": _settings(method.config, ""),
+                "presets": method.presets,
+            }
+            for method in all_methods().values()
+        ],
+        "victims": {"settings": _settings(VictimConfig, "victim."), "presets": PRESETS},
+        "attacks": [
+            {
+                "name": attack.name,
+                "summary": attack.summary,
+                "needs_fit_runs": attack.needs_fit_runs,
+                "settings": _settings(attack.config, "attack."),
+            }
+            for attack in all_attacks().values()
+        ],
+    }
+
+
+def _settings(config: type, prefix: str) -> list[dict[str, Any]]:
+    """The fields of a config: how a person sets them, their type and their default."""
+    from audit.resolve import FLAGS
+
+    return [
+        {
+            "name": field.name,
+            "flag": FLAGS.get(field.name, f"--set {prefix}{field.name}="),
+            "type": getattr(field.type, "__name__", str(field.type)),
+            "default": None if field.default is dataclasses.MISSING else field.default,
+        }
+        for field in dataclasses.fields(config)
+    ]
+
+
+def _format(found: dict[str, Any]) -> str:
+    lines = ["CONDENSERS (--method NAME)"]
+    for method in found["condensers"]:
+        lines += ["", f"{method['name']}  {method['summary']}", *_table(method["settings"], method["presets"])]
+    lines += ["", "", "VICTIMS: the networks trained on a synthetic set", ""]
+    lines += _table(found["victims"]["settings"], found["victims"]["presets"])
+    lines += ["", "", "ATTACKS (audit NAME)"]
+    for attack in found["attacks"]:
+        learns = "learns from shadow runs" if attack["needs_fit_runs"] else "needs no shadow runs"
+        lines += ["", f"{attack['name']}  {attack['summary']} ({learns})", *_table(attack["settings"], {})]
+    return "\n".join(lines)
+
+
+def _table(settings: list[dict[str, Any]], presets: dict[str, dict[str, Any]]) -> list[str]:
+    """One line for each setting: its default, and what presets make of it."""
+    lines = []
+    for setting in settings:
+        name = setting["name"]
+        changes = ", ".join(f"{preset}: {values[name]}" for preset, values in presets.items() if name in values)
+        told = f"  ({changes})" if changes else ""
+        lines.append(f"  {setting['flag']:<28}{setting['type']:<7}{setting['default']}{told}")
+    return lines

@@ -1,0 +1,160 @@
+"""The figures of a report, each drawn into axes that are given."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, PercentFormatter
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from reports.distributions import Floats, RecordExposure, ScoreHistogram, allowed_true_positive_rate
+from reports.rounding import decimals_apart, down, percent, small, up
+from reports.schema import Claim, EpsilonBound, Roc
+from reports.style import BLUE, GREY, INK, ORANGE, PALE, VERMILLION
+from reports.wording import claimed_epsilon, headline
+
+_DASHED = (0, (4, 2))
+_DASH_DOT = (0, (6, 1.5, 1.2, 1.5))
+
+
+def draw_epsilon(axes: Axes, bound: EpsilonBound, claim: Claim | None) -> None:
+    """A bar from 0 to the ceiling, filled up to the bound, with a mark where the claim stands."""
+    claimed = claimed_epsilon(claim)
+    marks = [value for value in (bound.lower, bound.ceiling, claimed) if value is not None and math.isfinite(value)]
+    right = 1.06 * max([*marks, 0.5])
+    lower, ceiling = min(bound.lower, right), min(bound.ceiling, right)
+    axes.barh(0, ceiling, height=1, color=PALE, edgecolor=GREY, linewidth=0.7)
+    axes.barh(0, lower, height=1, color=BLUE, edgecolor=INK, linewidth=0.7)
+    axes.plot([lower, lower], [-0.5, 0.8], color=BLUE, linewidth=1.6, clip_on=False)
+    left_of_mark = lower > 0.25 * right and not (claimed is not None and claimed < lower)
+    _mark(axes, lower, 0.95, f"measured {headline(bound, claim)}", BLUE, "right" if left_of_mark else "left")
+    if math.isinf(bound.ceiling):
+        _mark(axes, right, -1.45, "no ceiling →", GREY, "right")
+    else:
+        axes.plot([ceiling, ceiling], [-0.8, 0.5], color=GREY, linewidth=1.0, clip_on=False)
+        _mark(
+            axes, ceiling, -1.45, f"ceiling {down(bound.ceiling)}", GREY, "right" if ceiling > 0.25 * right else "left"
+        )
+    if claimed is not None and math.isfinite(claimed):
+        axes.plot([claimed] * 2, [-0.5, 1.7], color=VERMILLION, linewidth=1.6, linestyle=_DASHED, clip_on=False)
+        text = f"claimed ε ≤ {up(claimed, decimals_apart(bound.lower, claimed))}"
+        _mark(axes, claimed, 1.85, text, VERMILLION, "right" if claimed > 0.5 * right else "left")
+    _mark(axes, 0, -1.45, "0", GREY, "left")
+    axes.set(xlim=(0, right), ylim=(-0.5, 0.5), xticks=[], yticks=[])
+    axes.spines[:].set_visible(False)
+
+
+def draw_roc_logarithmic(axes: Axes, roc: Roc, claim: Claim | None, *, num_nonmembers: int) -> None:
+    """TPR against FPR on logarithmic axes, down to the rates that the number of non-members resolves."""
+    rates = np.asarray(roc.curve["false_positive_rate"])
+    lowest = 10.0 ** math.floor(math.log10(max(rates[rates > 0].min(), 1 / num_nonmembers)) + 1e-9)
+    axes.set(xscale="log", yscale="log", xlim=(lowest, 1), ylim=(lowest, 1))
+    _draw_roc(axes, roc, claim, np.logspace(math.log10(lowest), 0, 400), keep=rates > 0)
+    for key, rate in sorted(roc.tpr_at_fpr.items()):
+        low, high = roc.tpr_at_fpr_interval[key]
+        axes.errorbar(
+            float(key),
+            max(rate, lowest),
+            yerr=[[max(rate, lowest) - max(low, lowest)], [max(high, lowest) - max(rate, lowest)]],
+            color=INK,
+            marker="o",
+            markersize=3.5,
+            linewidth=0.9,
+            capsize=2.5,
+            zorder=5,
+        )
+    few = 10 / num_nonmembers
+    if few > lowest:
+        axes.axvspan(lowest, few, facecolor="none", edgecolor="#C8C8C8", hatch="\\\\\\\\", linewidth=0, zorder=0)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda value, _: percent(float(f"{value:.3g}"))))
+        axis.set_minor_formatter(NullFormatter())
+    axes.grid(visible=True)
+    axes.set_axisbelow(True)
+    axes.set(xlabel="false positive rate", ylabel="true positive rate")
+    axes.legend(loc="lower right", frameon=True, facecolor="white", edgecolor="none", framealpha=0.9)
+
+
+def draw_roc_linear(axes: Axes, roc: Roc, claim: Claim | None) -> None:
+    rates = np.asarray(roc.curve["false_positive_rate"])
+    axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="false positive rate", ylabel="true positive rate")
+    _draw_roc(axes, roc, claim, np.linspace(0, 1, 400), keep=np.ones(rates.size, dtype=bool))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(nbins=2))
+        axis.set_major_formatter(PercentFormatter(1, decimals=0))
+    axes.grid(visible=True)
+    axes.set_axisbelow(True)
+
+
+def _draw_roc(axes: Axes, roc: Roc, claim: Claim | None, grid: Floats, *, keep: NDArray[np.bool_]) -> None:
+    curve = {name: np.asarray(values)[keep] for name, values in roc.curve.items()}
+    rates = curve["false_positive_rate"]
+    axes.plot(grid, grid, color=GREY, linestyle=_DASHED, linewidth=1, label="chance")
+    share = percent(roc.interval_confidence)
+    axes.fill_between(
+        rates, curve["lower"], curve["upper"], color=BLUE, alpha=0.25, linewidth=0, label=f"{share} interval over runs"
+    )
+    axes.plot(rates, curve["true_positive_rate"], color=BLUE, linewidth=1.7, label="this attack")
+    epsilon = claimed_epsilon(claim)
+    if claim is None or epsilon is None:
+        return
+    allowed = allowed_true_positive_rate(grid, epsilon=epsilon, delta=claim.delta)
+    label = f"(ε, δ) = ({up(epsilon)}, {small(claim.delta)}) allows less"
+    axes.plot(grid, allowed, color=VERMILLION, linestyle=_DASH_DOT, linewidth=1.3)
+    axes.fill_between(
+        grid, allowed, 1, facecolor="none", edgecolor=VERMILLION, hatch="///", linewidth=0, alpha=0.45, label=label
+    )
+
+
+def draw_scores(axes: Axes, histogram: ScoreHistogram, *, logarithmic: bool) -> None:
+    """Shares of scores per bin: members as a hatched area, non-members as a line."""
+    axes.stairs(histogram.members, histogram.edges, fill=True, color=ORANGE, alpha=0.45, linewidth=0)
+    axes.stairs(histogram.members, histogram.edges, color=INK, linewidth=0.9, hatch="////", label="members", fill=False)
+    axes.stairs(histogram.nonmembers, histogram.edges, color=BLUE, linewidth=1.5, label="non-members")
+    if logarithmic:
+        smallest = 0.5 / max(histogram.num_members, histogram.num_nonmembers)
+        axes.set_yscale("log")
+        axes.set_ylim(bottom=smallest)
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: percent(float(f"{value:.3g}"))))
+    else:
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: percent(float(f"{value:.3g}"))))
+        axes.yaxis.set_major_locator(MaxNLocator(nbins=5))
+    axes.set_xlabel("score (higher: more likely a member)")
+    axes.set_ylabel("the same, logarithmic" if logarithmic else "share of scores per bin")
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=2, borderaxespad=0.2)
+    axes.set_xlim(histogram.edges[0], histogram.edges[-1])
+
+
+def draw_exposure(axes: Axes, exposure: RecordExposure, marked: Sequence[float]) -> None:
+    """How many records reach which AUC of their own, against what chance would give."""
+    low = min(0.2, float(exposure.auc.min()) - 0.02)
+    edges = np.linspace(low, 1.0, 61)
+    axes.hist(exposure.auc, edges.tolist(), color=ORANGE, alpha=0.6, edgecolor=INK, linewidth=0.4, label="records")
+    centres = np.linspace(low, 1, 300)
+    expected = norm.pdf(centres, 0.5, exposure.chance_deviation) * exposure.auc.size * (edges[1] - edges[0])
+    axes.plot(centres, expected, color=BLUE, linewidth=1.5, linestyle=_DASHED, label="expected if nothing leaked")
+    axes.axvline(
+        exposure.chance_maximum, color=VERMILLION, linewidth=1.3, linestyle=_DASH_DOT, label="chance limit, 95%"
+    )
+    axes.plot(
+        marked, np.zeros(len(marked)), "v", color=INK, markersize=4.5, clip_on=False, label="listed below", zorder=5
+    )
+    axes.set(xlim=(low, 1.0), xlabel="AUC of the record over the test runs", ylabel="records")
+
+
+def _mark(axes: Axes, x: float, y: float, text: str, colour: str, align: str) -> None:
+    axes.text(
+        x,
+        y,
+        text,
+        color=colour,
+        ha=align,
+        va="center",
+        fontsize=8.2,
+        fontweight="bold",
+        parse_math=False,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.2},
+        zorder=6,
+    )

@@ -1,0 +1,114 @@
+"""The pictures: a synthetic set, and the records that the attack finds most easily."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from reports.distributions import RecordExposure
+from reports.figures import draw_exposure
+from reports.gallery import Gallery, Pixels
+from reports.layout import Column, Document
+from reports.mosaic import Mosaic, arrange, draw_mosaic
+from reports.rounding import count, signed
+from reports.schema import ExposedRecord, Report
+from reports.style import CAPTION, STRONG, TEXT_WIDTH, VERMILLION
+
+_LARGEST_IMAGE = 62.0
+_TALLEST_GRID = 340.0
+_REAL_IMAGE = 42.0
+_REAL_IMAGES_PER_ROW = 8
+
+
+def set_synthetic(document: Document, gallery: Gallery) -> None:
+    title = "Synthetic set of one run"
+    if gallery.synthetic is None or gallery.synthetic_labels is None:
+        document.heading(title)
+        document.paragraph(gallery.note or "The synthetic set is not drawn.")
+        return
+    mosaic = arrange(gallery.synthetic_labels)
+    num_shown = int((mosaic.cells >= 0).sum())
+    rows, columns = mosaic.cells.shape
+    aspect = gallery.synthetic.shape[1] / gallery.synthetic.shape[2]
+    width = min(TEXT_WIDTH - 40, columns * _LARGEST_IMAGE, _TALLEST_GRID * columns / (rows * aspect))
+    height = width * rows * aspect / columns
+    document.heading(title, keep=height + 30)
+    axes = document.axes(height, left=40, right=TEXT_WIDTH - 40 - width, top=2, bottom=18 if rows == 1 else 8)
+    draw_mosaic(axes, gallery.synthetic, mosaic, naming="class")
+    total = len(gallery.synthetic)
+    which = f"All {count(total)} images" if num_shown == total else f"{num_shown} of {count(total)} images"
+    document.paragraph(f"{which} of the first run. Pixels beyond the range of the data are cut for display.", CAPTION)
+
+
+def set_exposed(document: Document, report: Report, gallery: Gallery, exposure: RecordExposure | None) -> None:
+    images = 0 if gallery.exposed is None else 60 * -(-len(gallery.exposed) // _REAL_IMAGES_PER_ROW)
+    document.heading("Most exposed records", keep=min(260 + images + 8 * len(report.exposed), 640))
+    if exposure is not None:
+        axes = document.axes(105, left=44, right=4, top=6, bottom=34)
+        draw_exposure(axes, exposure, [record.auc for record in report.exposed])
+        axes.legend(loc="upper left")
+        document.paragraph(
+            "How well the attack tells, for each record by itself, the test runs with it from those without. If "
+            f"nothing leaked, with probability 95% not one record would pass {exposure.chance_maximum:.2f}; "
+            f"{count(int((exposure.auc > exposure.chance_maximum).sum()))} of {count(exposure.auc.size)} do.",
+            CAPTION,
+        )
+    else:
+        document.paragraph("Too few test runs held or lacked each record to say what chance alone would give it.")
+    if not report.exposed:
+        document.paragraph("None are listed in this report.")
+        return
+    document.paragraph(
+        "The records below were picked because their figures are the largest, so the figures flatter the attack: read "
+        "them as a list of whom to look at, not as estimates."
+    )
+    if gallery.exposed is None:
+        document.paragraph(
+            "Real records are not shown: none enters a report unless asked for. To show them, where they are images: "
+            "audit report RUN_DIR --show-records."
+        )
+    else:
+        _set_real_images(document, report, gallery.exposed)
+    _set_records(document, report.exposed)
+
+
+def _set_records(document: Document, records: Sequence[ExposedRecord]) -> None:
+    """Two records to a row, the more exposed on the left."""
+    columns = [
+        Column(title="record", share=0.9, align="right"),
+        Column(title="label", share=0.7, align="right"),
+        Column(title="AUC", share=0.8, align="right"),
+        Column(title="score in", share=1.0, align="right"),
+        Column(title="score out", share=1.0, align="right"),
+    ]
+    cells = [
+        [
+            str(record.record),
+            str(record.label),
+            f"{record.auc:.3f}",
+            signed(record.mean_score_in),
+            signed(record.mean_score_out),
+        ]
+        for record in records
+    ]
+    half = -(-len(cells) // 2)
+    right = cells[half:] + [[""] * len(columns)] * (2 * half - len(cells))
+    both = [*columns, replace(columns[0], share=1.4), *columns[1:]]
+    document.table(both, [one + other for one, other in zip(cells[:half], right, strict=True)], after=3)
+    document.paragraph("Score in, score out: the mean over the test runs with the record and without it.", CAPTION)
+
+
+def _set_real_images(document: Document, report: Report, images: Pixels) -> None:
+    """Thumbnails with their records' numbers, under a line that says what they are."""
+    document.room(100)
+    document.paragraph(
+        "THESE ARE REAL RECORDS OF THE PRIVATE DATA, shown because --show-records was given. "
+        "Handle this file as you handle the data.",
+        replace(STRONG, colour=VERMILLION),
+    )
+    height = _REAL_IMAGE * images.shape[1] / images.shape[2]
+    for start in range(0, len(images), _REAL_IMAGES_PER_ROW):
+        row = np.arange(start, min(start + _REAL_IMAGES_PER_ROW, len(images)))
+        numbers = tuple(str(report.exposed[index].record) for index in row)
+        axes = document.axes(height, left=40, right=TEXT_WIDTH - 40 - _REAL_IMAGE * row.size, top=2, bottom=16)
+        draw_mosaic(axes, images, Mosaic(cells=row[None], labels=numbers), naming="record")

@@ -1,0 +1,92 @@
+"""Numbers with as many digits as they deserve.
+
+A lower bound is rounded down and a claimed upper bound up, so that no digit says more than was shown; a measured
+rate gets two significant digits of its interval's half-width.
+"""
+
+import math
+
+NARROW_SPACE = "\u202f"
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_ROUNDING_SLACK = 1e-9  # 1.1 × 100 is 110.00000000000001 in binary
+
+
+def count(number: int) -> str:
+    """230016 as 230 016."""
+    return f"{number:,}".replace(",", NARROW_SPACE)
+
+
+def down(value: float, decimals: int = 2) -> str:
+    """Rounded towards zero: what a lower bound may be printed as."""
+    if not math.isfinite(value):
+        return _infinite(value)
+    return f"{math.floor(value * 10**decimals + _ROUNDING_SLACK) / 10**decimals:.{decimals}f}"
+
+
+def up(value: float, decimals: int = 2) -> str:
+    """Rounded away from zero: what an upper bound may be printed as."""
+    if not math.isfinite(value):
+        return _infinite(value)
+    return f"{math.ceil(value * 10**decimals - _ROUNDING_SLACK) / 10**decimals:.{decimals}f}"
+
+
+def decimals_apart(lower: float, claimed: float | None) -> int:
+    """Decimals (2 to 6) at which a bound rounded down still stands above a claim rounded up, if it does."""
+    if claimed is None or not math.isfinite(lower) or not lower > claimed:
+        return 2
+    return next(
+        (decimals for decimals in range(2, 6) if float(down(lower, decimals)) > float(up(claimed, decimals))), 6
+    )
+
+
+def small(value: float) -> str:
+    """0.00001 as 10⁻⁵, 0.00002 as 2·10⁻⁵, 0 as 0."""
+    if value == 0:
+        return "0"
+    if not 0 < abs(value) < 0.01:
+        return f"{value:g}"
+    mantissa, exponent = f"{value:.2e}".split("e")
+    power = "10" + str(int(exponent)).translate(_SUPERSCRIPTS)
+    factor = f"{float(mantissa):g}"
+    return power if factor == "1" else f"{factor}·{power}"
+
+
+def percent(value: float, decimals: int | None = None) -> str:
+    """0.001 as 0.1%, 0.95 as 95%."""
+    return f"{100 * value:g}%" if decimals is None else f"{100 * value:.{decimals}f}%".replace("-", "−")
+
+
+def signed(value: float) -> str:
+    """Three decimals and a true minus sign."""
+    return f"{value:.3f}".replace("-", "−")
+
+
+def decimals_of(interval: tuple[float, float], *, most: int = 4) -> int:
+    """Decimals that show two significant digits of the interval's half-width; `most` where it has no width."""
+    half_width = abs(interval[1] - interval[0]) / 2
+    if not 0 < half_width < math.inf:
+        return most
+    return min(max(1 - math.floor(math.log10(half_width)), 0), most)
+
+
+def measured(value: float, interval: tuple[float, float]) -> tuple[str, str]:
+    """A figure and its interval: ("0.641", "[0.637, 0.645]")."""
+    decimals = max(decimals_of(interval), 2)
+    low, high = interval
+    return f"{value:.{decimals}f}", f"[{low:.{decimals}f}, {high:.{decimals}f}]"
+
+
+def measured_percent(value: float, interval: tuple[float, float]) -> tuple[str, str]:
+    """A rate and its interval in per cent: ("3.47%", "[3.12%, 3.85%]")."""
+    decimals = max(decimals_of((100 * interval[0], 100 * interval[1]), most=3), 1)
+    low, high = interval
+    return percent(value, decimals), f"[{percent(low, decimals)}, {percent(high, decimals)}]"
+
+
+def ordinary(value: float) -> str:
+    """Two decimals, for figures without an interval."""
+    return f"{value:.2f}".replace("-", "−") if math.isfinite(value) else _infinite(value)
+
+
+def _infinite(value: float) -> str:
+    return "∞" if value > 0 else "−∞" if value < 0 else "not a number"

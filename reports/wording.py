@@ -1,0 +1,206 @@
+"""What a report says in words: for a reader who knows what differential privacy is, but not this program."""
+
+import math
+
+from reports.rounding import count, decimals_apart, down, measured, measured_percent, percent, small, up
+from reports.schema import Claim, EpsilonBound, Report
+
+LADDER = {
+    "model": "a network trained on the synthetic set, and may query it. Neither the set nor the algorithm's inside.",
+    "set": "the synthetic set itself: what gets released.",
+    "transcript": "every privatised quantity that the algorithm drew from the data: what a DP theorem covers.",
+}
+
+
+def claimed_epsilon(claim: Claim | None) -> float | None:
+    """The strictest ε that is claimed."""
+    if claim is None:
+        return None
+    stated = [value for value in (claim.epsilon_rdp, claim.epsilon_pld) if value is not None]
+    return min(stated, default=None)
+
+
+def headline(bound: EpsilonBound, claim: Claim | None) -> str:
+    sign = "≈" if bound.kind == "no bound" else "≥"
+    return f"ε {sign} {_lower(bound, claim)}"
+
+
+def explain_bound(bound: EpsilonBound) -> str:
+    """The sentences beside the headline figure."""
+    share = percent(bound.confidence)
+    trials = f"{count(bound.num_trials)} {_units(bound.unit)}"
+    where = f"at {_delta(bound.delta)}, from {trials}"
+    match bound.kind:
+        case "bound" if bound.lower <= 0:
+            what = (
+                f"No positive ε could be certified with {share} confidence {where}: no evidence of a leak, which is no "
+                "evidence of privacy."
+            )
+        case "bound":
+            what = f"Certified with {share} confidence {where}."
+        case "credible":
+            what = f"A {share} credible bound {where}; it rests on a prior."
+        case _:
+            what = f"A point estimate {where}: no bound, nothing is certified."
+    return f"{what} {explain_ceiling(bound)}"
+
+
+def explain_ceiling(bound: EpsilonBound) -> str:
+    if math.isinf(bound.ceiling):
+        return "This estimator has no ceiling."
+    return (
+        f"An attack without a single error would have certified {down(bound.ceiling)} with as many trials: "
+        "a larger ε cannot show here."
+    )
+
+
+def explain_claim(report: Report) -> str:
+    claim = report.claimed
+    if claim is None:
+        return "Nothing: no ε is claimed for this method, so there is nothing to refute."
+    decimals = decimals_apart(report.epsilon.lower, claimed_epsilon(claim))
+    figures = [
+        f"ε\u00a0=\u00a0{up(value, decimals)}" for value in (claim.epsilon_rdp, claim.epsilon_pld) if value is not None
+    ]
+    if len(figures) == 2:
+        figures = [f"{figures[0]} by RDP", f"{figures[1]} by PLD"]
+    text = f"{' and '.join(figures) or 'no figure'} at {_delta(claim.delta)}. Source: {claim.source.rstrip('.')}."
+    if claim.delta != report.epsilon.delta:
+        text += f" The measured bound stands at another: {_delta(report.epsilon.delta)}."
+    strictest = claimed_epsilon(claim)
+    if strictest is not None and strictest >= report.epsilon.ceiling:
+        text += (
+            " The claim lies above the ceiling: this audit had too few trials to refute it, whatever the method does."
+        )
+    return text
+
+
+def explain_game(report: Report) -> list[tuple[str, str]]:
+    """What was audited, entry by entry."""
+    game = report.game
+    runs = game.num_fit_runs + game.num_test_runs
+    return [
+        ("Method", report.method),
+        ("Data set", f"{report.dataset}: {count(game.num_records)} records, {game.num_classes} classes"),
+        ("Synthetic set", f"{count(game.num_synthetic)} records per run"),
+        ("Attack", report.attack),
+        (
+            "Runs",
+            f"{count(runs)} condensations: {count(game.num_fit_runs)} to fit the attack, "
+            f"{count(game.num_test_runs)} others to test it",
+        ),
+        ("Membership", f"each record in each run with probability {game.inclusion_probability:g}, by its own coin"),
+        ("Claimed", explain_claim(report)),
+    ]
+
+
+def key_numbers(report: Report) -> list[tuple[str, str, str]]:
+    """Name, figure, interval."""
+    roc = report.roc
+    rows = [("AUC", *measured(roc.auc, roc.auc_interval))]
+    for key in sorted(roc.tpr_at_fpr, key=float):
+        interval = roc.tpr_at_fpr_interval[key]
+        rows.append((f"TPR at FPR {percent(float(key))}", *measured_percent(roc.tpr_at_fpr[key], interval)))
+    rows.append(("Balanced accuracy", *measured_percent(roc.balanced_accuracy, roc.balanced_accuracy_interval)))
+    if report.utility is None:
+        rows.append(("Accuracy of f_S", "not measured", ""))
+    else:
+        utility = report.utility
+        rows.append(("Accuracy of f_S", *measured_percent(utility.accuracy, utility.accuracy_interval)))
+    return rows
+
+
+def explain_numbers(report: Report) -> str:
+    text = (
+        f"Brackets: {percent(report.roc.interval_confidence)} intervals over runs; those of the attack by bootstrap "
+        f"over the {count(report.game.num_test_runs)} test runs. Chance: AUC ½, TPR = FPR."
+    )
+    if report.utility is not None:
+        text += f" f_S, trained on a synthetic set, was measured on {report.utility.measured_on.rstrip('.')}."
+    return text
+
+
+def limits(report: Report) -> list[tuple[str, str]]:
+    """What this audit cannot tell."""
+    bound = report.epsilon
+    entries = [
+        (
+            "An upper bound",
+            "An audit certifies from below. The true ε may be anything above the figure given here; NOT REFUTED and "
+            "NO CLAIM are no proof of privacy, and no audit can give one.",
+        ),
+        (
+            "A better attack",
+            f"Only {report.attack} was tried, at the level “{report.level}”. A stronger attack, or an adversary "
+            "who sees more, may find more.",
+        ),
+        (
+            "Other records",
+            "The records are those of the data set as it is. An outlier or a canary made for the purpose may be "
+            "exposed far more than the average that AUC and TPR describe.",
+        ),
+        (
+            "Other settings",
+            "The figures hold for the configuration on this page, with its data, sizes and number of steps. They do "
+            "not carry over to another.",
+        ),
+        (
+            "Many audits",
+            f"The {percent(bound.confidence)} are those of one audit. Who runs several and reports the most striking "
+            "must divide the error among them.",
+        ),
+        (
+            "Other harms",
+            "Membership is what differential privacy bounds. What the synthetic set says about a group, or about an "
+            "attribute shared by many, was not examined.",
+        ),
+    ]
+    if math.isfinite(bound.ceiling):
+        entries.insert(
+            1,
+            (
+                "Beyond the ceiling",
+                f"With {count(bound.num_trials)} {_units(bound.unit)} no ε above {down(bound.ceiling)} can be "
+                "certified, however bad the leak.",
+            ),
+        )
+    return entries
+
+
+def explain_headline(bound: EpsilonBound) -> str:
+    """Whence the figure that the verdict rests on."""
+    text = f"The verdict rests on one figure, by “{bound.estimator}”."
+    if bound.threshold_choice:
+        text += f" Thresholds: {bound.threshold_choice.rstrip('.')}."
+    if bound.counts:
+        counted = [f"{name.replace('_', ' ')} {count(value)}" for name, value in sorted(bound.counts.items())]
+        text += f" Counted: {', '.join(counted)}."
+    if bound.num_tries > 1:
+        text += f" The confidence is shared among {bound.num_tries} tries."
+    return text
+
+
+def describe_kind(bound: EpsilonBound) -> str:
+    return {"bound": "lower bound", "credible": "credible", "no bound": "NO BOUND"}.get(bound.kind, bound.kind)
+
+
+def sentence(text: str) -> str:
+    """With a capital first and a full stop last."""
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else ""
+
+
+def _lower(bound: EpsilonBound, claim: Claim | None) -> str:
+    if bound.lower <= 0:
+        return "0"
+    return down(bound.lower, decimals_apart(bound.lower, claimed_epsilon(claim)))
+
+
+def _delta(delta: float) -> str:
+    return f"δ\u00a0=\u00a0{small(delta)}"
+
+
+def _units(unit: str) -> str:
+    return {
+        "run": "independent runs",
+        "record": "membership coins (records × test runs)",
+    }.get(unit, f"trials of unit {unit}")

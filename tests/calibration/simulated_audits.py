@@ -1,0 +1,222 @@
+"""Many audits at once of mechanisms whose epsilon is known: how often a bound exceeds it, and how close it comes.
+
+Every attack of an audit has trials of its own. Independent attacks are the hardest case for a correction by the
+number of tries: the best of dependent ones is exceeded less often.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from scipy import stats
+
+from audit.accounting.curve import TradeoffCurve, tradeoff_curve
+from audit.accounting.epsilon import epsilon_pld
+from audit.accounting.events import subsampled_gaussian
+from audit.estimators.clopper_pearson import clopper_pearson_epsilons
+from audit.estimators.curve import corners_below, normal_gaps
+from audit.estimators.gaussian import gaussian_epsilon, gaussian_mu, gaussian_mus
+from audit.estimators.guesses import GuessCounts, count_guesses
+from audit.estimators.one_run import one_run_lower_bounds
+from audit.estimators.one_run_fdp import largest_rejected_mu
+from audit.estimators.thresholds import Fixed, Grid, MedianOfSplits, Split, ThresholdChoice, share_significance
+from audit.estimators.trials import ErrorCounts, count_errors_of_scores
+
+DELTA = 1e-5
+SIGNIFICANCE = 0.05
+RATE, NOISE, STEPS = 0.3, 1.0, 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mechanism:
+    """`draw(generator, members)` gives the best attack's scores of trials with that membership."""
+
+    name: str
+    epsilon: float
+    threshold: float
+    draw: Callable[[np.random.Generator, np.ndarray], np.ndarray]
+
+
+def _draw_subsampled(generator: np.random.Generator, members: np.ndarray) -> np.ndarray:
+    """Log-likelihood ratio of the whole transcript of a Poisson-subsampled Gaussian."""
+    total = np.zeros(members.shape)
+    for _ in range(STEPS):
+        sampled = members & (generator.random(members.shape) < RATE)
+        release = sampled + NOISE * generator.standard_normal(members.shape)
+        total += np.log1p(RATE * np.expm1((release - 0.5) / NOISE**2))
+    return total
+
+
+@cache
+def mechanisms() -> dict[str, Mechanism]:
+    mu = float(gaussian_mu(4.0, DELTA))
+    laplace = 2.0
+    return {
+        "gaussian": Mechanism(
+            name="gaussian",
+            epsilon=4.0,
+            threshold=mu / 2,
+            draw=lambda generator, members: generator.standard_normal(members.shape) + mu * members,
+        ),
+        "laplace": Mechanism(
+            name="laplace",
+            epsilon=laplace + 2 * np.log1p(-DELTA),
+            threshold=1.0,
+            draw=lambda generator, members: generator.laplace(scale=1 / laplace, size=members.shape) + members,
+        ),
+        "subsampled": Mechanism(
+            name="subsampled",
+            epsilon=epsilon_pld(
+                subsampled_gaussian(sampling_rate=RATE, noise_multiplier=NOISE, steps=STEPS), DELTA
+            ),
+            threshold=0.0,
+            draw=_draw_subsampled,
+        ),
+        "nothing": Mechanism(
+            name="nothing",
+            epsilon=0.0,
+            threshold=0.0,
+            draw=lambda generator, members: generator.standard_normal(members.shape),
+        ),
+    }
+
+
+@cache
+def true_curve() -> TradeoffCurve:
+    return tradeoff_curve(subsampled_gaussian(sampling_rate=RATE, noise_multiplier=NOISE, steps=STEPS))
+
+
+def choices(mechanism: Mechanism) -> dict[str, ThresholdChoice]:
+    return {
+        "fixed": Fixed(threshold=mechanism.threshold),
+        "split": Split(),
+        "median": MedianOfSplits(),
+        "grid": Grid(),
+    }
+
+
+def agreed(values: np.ndarray, num_agreeing: int) -> np.ndarray:
+    return np.sort(values, axis=-1)[..., -num_agreeing]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunAudits:
+    """Scores `[audits, attacks, trials]` of independent runs."""
+
+    mechanism: Mechanism
+    members: np.ndarray
+    non_members: np.ndarray
+
+    def errors(self, choice: ThresholdChoice, objective: str, num_tries: int) -> tuple[ErrorCounts, float]:
+        """Errors of the first `num_tries` attacks and the significance of each look."""
+        significance = SIGNIFICANCE / num_tries
+        errors = count_errors_of_scores(
+            self.members[:, :num_tries],
+            self.non_members[:, :num_tries],
+            choice,
+            lambda looks: RUN_OBJECTIVES[objective](looks, significance),
+        )
+        each = share_significance(significance, num_looks=errors.num_looks, num_agreeing=errors.num_agreeing)
+        return errors, each
+
+    def bounds(self, estimator: str, choice: ThresholdChoice, num_tries: int) -> np.ndarray:
+        """The best bound of so many attacks, for every audit."""
+        errors, each = self.errors(choice, estimator, num_tries)
+        return agreed(RUN_BOUNDS[estimator](errors, each), errors.num_agreeing).max(axis=-1)
+
+    def curve_refuted(self, choice: ThresholdChoice, num_tries: int, objective: str = "curve") -> np.ndarray:
+        """Whether the true curve is refuted. With the objective of the family bound: whether that exceeds the truth."""
+        errors, each = self.errors(choice, objective, num_tries)
+        return (agreed(corners_below(errors, true_curve(), each), errors.num_agreeing) > 0).any(axis=-1)
+
+
+RUN_OBJECTIVES: dict[str, Callable[[ErrorCounts, float], np.ndarray]] = {
+    "clopper-pearson": lambda errors, level: clopper_pearson_epsilons(errors, delta=DELTA, significance=level),
+    "gaussian": lambda errors, level: gaussian_mus(errors, significance=level),
+    "curve": lambda errors, level: normal_gaps(errors, true_curve(), level),
+}
+RUN_BOUNDS: dict[str, Callable[[ErrorCounts, float], np.ndarray]] = {
+    "clopper-pearson": RUN_OBJECTIVES["clopper-pearson"],
+    "gaussian": lambda errors, level: gaussian_epsilon(gaussian_mus(errors, significance=level), DELTA),
+}
+
+
+def simulate_runs(mechanism: Mechanism, *, num_audits: int, num_attacks: int, per_side: int, seed: int) -> RunAudits:
+    generator = np.random.default_rng(seed)
+    shape = (num_audits, num_attacks, per_side)
+    return RunAudits(
+        mechanism=mechanism,
+        members=mechanism.draw(generator, np.ones(shape, dtype=np.bool_)),
+        non_members=mechanism.draw(generator, np.zeros(shape, dtype=np.bool_)),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordAudits:
+    """Coins and scores `[audits, attacks, test runs, records]`."""
+
+    mechanism: Mechanism
+    members: np.ndarray
+    scores: np.ndarray
+
+    def bounds(self, estimator: str, choice: ThresholdChoice, num_tries: int, delta: float = DELTA) -> np.ndarray:
+        significance = SIGNIFICANCE / num_tries
+        guesses = count_guesses(
+            self.members[:, :num_tries],
+            self.scores[:, :num_tries],
+            choice,
+            lambda looks: record_values(estimator, looks, significance, delta, num_steps=10),
+        )
+        each = share_significance(significance, num_looks=guesses.num_looks, num_agreeing=guesses.num_agreeing)
+        values = agreed(record_values(estimator, guesses, each, delta, num_steps=30), guesses.num_agreeing)
+        if estimator == "one-run-fdp":
+            values = gaussian_epsilon(values, delta)
+        return values.max(axis=-1)
+
+
+def record_values(
+    estimator: str, guesses: GuessCounts, significance: float, delta: float, num_steps: int
+) -> np.ndarray:
+    """Epsilon (one-run) or mu (one-run-fdp) of each look, computed once for each distinct pair of counts."""
+    width = guesses.num_coins + 1
+    keys, inverse = np.unique(guesses.num_guesses * width + guesses.num_correct, return_inverse=True)
+    totals, right = keys // width, keys % width
+    if estimator == "one-run":
+        values = one_run_lower_bounds(
+            num_coins=guesses.num_coins,
+            num_guesses=totals,
+            num_correct=right,
+            delta=delta,
+            significance=significance,
+            num_steps=num_steps,
+        )
+    else:
+        values = np.array(
+            [
+                largest_rejected_mu(
+                    num_coins=guesses.num_coins,
+                    num_guesses=total,
+                    num_correct=correct,
+                    significance=significance,
+                    num_steps=num_steps,
+                )
+                if 2 * correct > total
+                else 0.0
+                for total, correct in zip(totals.tolist(), right.tolist(), strict=True)
+            ]
+        )
+    return values[inverse].reshape(guesses.num_correct.shape)
+
+
+def simulate_records(
+    mechanism: Mechanism, *, num_audits: int, num_attacks: int, shape: tuple[int, int], seed: int
+) -> RecordAudits:
+    generator = np.random.default_rng(seed)
+    members = generator.random((num_audits, num_attacks, *shape)) < 0.5
+    return RecordAudits(mechanism=mechanism, members=members, scores=mechanism.draw(generator, members))
+
+
+def most_exceedances(num_audits: int) -> int:
+    """What a bound that is exactly right 95 times in 100 stays within, 999 times in 1000."""
+    return int(stats.binom.ppf(0.999, num_audits, SIGNIFICANCE))

@@ -1,0 +1,235 @@
+"""What every condenser owes the audit. A new method is picked up from the registry, unedited."""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from attacks.victims import VictimConfig, query_victims, train_victims, victim_network
+from condensers.errors import BadConfig
+from condensers.pool import CondensedBatch, Pool
+from condensers.randomness import Randomness, stream
+from condensers.registry import Method, Track, all_methods, untracked
+
+IPC = 2
+SMALL = {"iterations": 4, "width": 4, "depth": 1, "batch": 6, "compiled": False}
+
+
+def small_config(method: Method, init: str) -> Any:
+    names = {field.name for field in fields(method.config)}
+    wanted = {**method.presets.get("quick", {}), **SMALL, "ipc": IPC, "init": init}
+    return method.config(**{name: value for name, value in wanted.items() if name in names})
+
+
+def inits(method: Method) -> list[str]:
+    """Where the images of a method may start; "real" alone where that is its nature."""
+    default = {field.name: field.default for field in fields(method.config)}.get("init", "random")
+    found = []
+    for init in ("random", "real") if default == "random" else (default,):
+        with contextlib.suppress(BadConfig):
+            small_config(method, init)
+            found.append(init)
+    return found
+
+
+CASES = [
+    pytest.param(method, init, id=f"{method.name}-{init}")
+    for method in all_methods().values()
+    for init in inits(method)
+]
+every_method = pytest.mark.parametrize(("method", "init"), CASES)
+
+
+def condense(
+    method: Method,
+    init: str,
+    pool: Pool,
+    included: Tensor,
+    runs: tuple[int, ...] = (0, 1, 2, 3, 4),
+    *,
+    seed: int = 1,
+    track: Track = untracked,
+) -> CondensedBatch:
+    chosen = included[[run % len(included) for run in runs]]
+    randomness = Randomness(seed=seed, runs=runs)
+    return method.condense(pool, chosen, small_config(method, init), randomness=randomness, track=track)
+
+
+def assert_same_bytes(found: CondensedBatch, expected: CondensedBatch) -> None:
+    for field in fields(CondensedBatch):
+        assert torch.equal(getattr(found, field.name), getattr(expected, field.name)), field.name
+
+
+@every_method
+def test_same_seed_same_bytes(method: Method, init: str, small_pool: Pool, small_members: Tensor) -> None:
+    first = condense(method, init, small_pool, small_members)
+    assert_same_bytes(condense(method, init, small_pool, small_members), first)
+    assert not torch.equal(condense(method, init, small_pool, small_members, seed=2).images, first.images)
+
+
+@every_method
+def test_grouping_of_runs_against_one_at_a_time(
+    method: Method, init: str, small_pool: Pool, small_members: Tensor
+) -> None:
+    together = condense(method, init, small_pool, small_members)
+    for runs in [(0,), (3,), (4, 1)]:
+        apart = condense(method, init, small_pool, small_members, runs)
+        torch.testing.assert_close(apart.images, together.images[list(runs)], rtol=1e-4, atol=1e-5)
+        assert torch.equal(apart.initial_records, together.initial_records[list(runs)])
+
+
+@every_method
+def test_records_left_out_of_a_run_do_not_matter(
+    method: Method, init: str, small_pool: Pool, small_members: Tensor
+) -> None:
+    """What membership means: a run is a function of its members alone."""
+    mask = small_members[0].view(-1, 1, 1, 1)
+    changed = replace(small_pool, images=torch.where(mask, small_pool.images, -small_pool.images.flip(3)))
+    expected = condense(method, init, small_pool, small_members, (0,))
+    torch.testing.assert_close(
+        condense(method, init, changed, small_members, (0,)).images, expected.images, rtol=1e-4, atol=1e-5
+    )
+    others = replace(small_pool, images=torch.where(mask, -small_pool.images.flip(3), small_pool.images))
+    assert not torch.allclose(condense(method, init, others, small_members, (0,)).images, expected.images, atol=1e-3)
+
+
+@every_method
+def test_shapes_and_values(method: Method, init: str, small_pool: Pool, small_members: Tensor) -> None:
+    batch = condense(method, init, small_pool, small_members)
+    runs, size = len(small_members), IPC * small_pool.num_classes
+    assert batch.images.shape == (runs, size, *small_pool.images.shape[1:])
+    assert batch.images.dtype == torch.float32
+    assert bool(batch.images.isfinite().all())
+    assert batch.labels.shape[:2] == (runs, size)
+    if batch.labels.ndim == 2:
+        assert batch.labels.dtype == torch.int64
+        for labels in batch.labels:
+            assert labels.bincount().tolist() == [IPC] * small_pool.num_classes
+    assert batch.initial_records.shape == (runs, size)
+    assert batch.initial_records.dtype == torch.int64
+    for run, records in enumerate(batch.initial_records):
+        started = records[records >= 0]
+        assert bool(small_members[run, started].all()), "an image started from a record that was left out"
+        assert len(started.unique()) == len(started)
+    assert bool((batch.initial_records >= 0).any()) == (init == "real")
+
+
+@every_method
+def test_pool_and_membership_are_not_changed(
+    method: Method, init: str, small_pool: Pool, small_members: Tensor
+) -> None:
+    images, labels, members = small_pool.images.clone(), small_pool.labels.clone(), small_members.clone()
+    batch = condense(method, init, small_pool, small_members)
+    batch.images.add_(1.0)
+    assert torch.equal(small_pool.images, images)
+    assert torch.equal(small_pool.labels, labels)
+    assert torch.equal(small_members, members)
+
+
+@every_method
+def test_every_tensor_names_its_device(method: Method, init: str, small_pool: Pool, small_members: Tensor) -> None:
+    """A tensor made without `device=` would land on `meta`, which holds no values."""
+    expected = condense(method, init, small_pool, small_members)
+    with torch.device("meta"):
+        found = condense(method, init, small_pool, small_members)
+    assert_same_bytes(found, expected)
+
+
+@every_method
+@pytest.mark.parametrize("stop", [1, 3])
+def test_interrupted_loop_goes_on_from_its_state(
+    method: Method, init: str, stop: int, small_pool: Pool, small_members: Tensor
+) -> None:
+    """All that the next step needs is in the state that the method hands to `track`."""
+    kept: dict[str, dict[str, Tensor]] = {}
+
+    def stopping(name: str, total: int, state: dict[str, Tensor]) -> Iterator[int]:
+        yield from range(min(stop, total))
+        kept[name] = {key: value.clone() for key, value in state.items()}
+
+    def resuming(name: str, total: int, state: dict[str, Tensor]) -> Iterator[int]:
+        state.update(kept[name])
+        return iter(range(min(stop, total), total))
+
+    expected = condense(method, init, small_pool, small_members)
+    condense(method, init, small_pool, small_members, track=stopping)
+    assert_same_bytes(condense(method, init, small_pool, small_members, track=resuming), expected)
+
+
+class Listener(Randomness):
+    """Randomness that remembers which public streams were asked for."""
+
+    def public(self, purpose: str, *counters: int) -> np.random.Generator:
+        asked.append((purpose, *counters))
+        return super().public(purpose, *counters)
+
+
+asked: list[tuple[str | int, ...]] = []
+
+
+@every_method
+def test_public_streams_do_not_depend_on_runs_or_members(
+    method: Method, init: str, small_pool: Pool, small_members: Tensor
+) -> None:
+    """The adversary knows them: a key that knew the run or its members would leak them."""
+    calls = []
+    for runs, members in (((0, 1), small_members[:2]), ((7, 9), ~small_members[:2])):
+        asked.clear()
+        randomness = Listener(seed=1, runs=runs)
+        method.condense(small_pool, members, small_config(method, init), randomness=randomness, track=untracked)
+        calls.append(set(asked))
+    assert calls[0] == calls[1]
+
+
+def train_and_query(pool: Pool, augmentation: str) -> tuple[Tensor, Tensor]:
+    config = VictimConfig(width=4, depth=1, epochs=3, batch=4, augmentation=augmentation)
+    generator = stream(3, "synthetic")
+    images = torch.from_numpy(generator.standard_normal((2, 6, *pool.images.shape[1:]), dtype=np.float32))
+    labels = torch.tensor([[0, 0, 1, 1, 2, 2]] * 2, device="cpu")
+    synthetic = CondensedBatch(
+        images=images.to(pool.images.device),
+        labels=labels.to(pool.images.device),
+        initial_records=torch.full_like(labels, -1, device=pool.images.device),
+    )
+    network = victim_network(pool, config)
+    randomness = Randomness(seed=1, runs=(0, 1))
+    parameters = train_victims(network, synthetic, config, randomness=randomness, track=untracked)
+    return query_victims(network, parameters, pool, 9)
+
+
+@pytest.mark.parametrize("augmentation", ["none", "color_crop_cutout_flip_scale_rotate"])
+def test_victims_name_their_device(augmentation: str, small_pool: Pool) -> None:
+    expected = train_and_query(small_pool, augmentation)
+    with torch.device("meta"):
+        found = train_and_query(small_pool, augmentation)
+    assert torch.equal(found[0], expected[0])
+    assert torch.equal(found[1], expected[1])
+
+
+def accelerator() -> torch.device:
+    return torch.device("cuda" if torch.cuda.is_available() else "mps")
+
+
+@pytest.mark.gpu
+@every_method
+def test_accelerator_against_cpu(method: Method, init: str, small_pool: Pool, small_members: Tensor) -> None:
+    device = accelerator()
+    expected = condense(method, init, small_pool, small_members)
+    found = condense(method, init, small_pool.to(device), small_members.to(device))
+    assert {getattr(found, field.name).device.type for field in fields(CondensedBatch)} == {device.type}
+    torch.testing.assert_close(found.images.cpu(), expected.images, rtol=1e-2, atol=1e-3)
+    assert torch.equal(found.initial_records.cpu(), expected.initial_records)
+    assert torch.equal(found.labels.cpu(), expected.labels)
+
+
+@pytest.mark.gpu
+def test_victims_on_accelerator_against_cpu(small_pool: Pool) -> None:
+    signals, _ = train_and_query(small_pool, "none")
+    found, _ = train_and_query(small_pool.to(accelerator()), "none")
+    assert found.device.type == accelerator().type
+    torch.testing.assert_close(found.cpu(), signals, rtol=1e-2, atol=1e-2)

@@ -1,0 +1,101 @@
+import dataclasses
+import json
+
+import pytest
+
+from audit.resolve import resolve_config
+from audit.settings import AuditConfig, default_augmentation, parse_changes
+from audit.summary import judge, reproduction_command
+from condensers.dm import DmConfig
+from condensers.errors import BadConfig
+from reports.schema import EpsilonBound
+
+FLAGS = {
+    "method": "dm", "dataset": "digits", "records": 200, "ipc": None, "ratio": None, "init": None, "level": "model",
+    "preset": "quick", "changes": (), "test_runs": None, "queries": 1, "delta": 1e-5, "confidence": 0.95, "claim": None,
+    "independent_randomness": False, "shuffle_membership": False, "seed": 0, "device": "cpu", "compiled": "off",
+    "jobs": 1, "shard_runs": None, "data_root": None, "shadows": 16,
+}  # fmt: skip
+
+
+def config_of(**changes) -> AuditConfig:
+    return resolve_config("lira", {**FLAGS, **changes})[0]
+
+
+def test_digest_covers_what_determines_the_result():
+    base = config_of()
+    assert config_of().digest == base.digest
+    for change in ({"seed": 1}, {"shadows": 17}, {"delta": 0.0}, {"changes": ("iterations=5",)}, {"records": 210}):
+        assert config_of(**change).digest != base.digest
+    assert config_of(jobs=7).digest == base.digest
+
+
+def test_config_survives_the_round_trip_through_json():
+    config = config_of(changes=("iterations=5", "victim.epochs=7", "attack.online=false"))
+    again = AuditConfig.from_json(config.to_json())
+    assert again == config
+    assert json.loads(config.to_json())["method_config"]["iterations"] == 5
+    assert config.victim_config["epochs"] == 7
+    assert config.attack_config["online"] is False
+
+
+def test_set_comes_after_the_preset():
+    assert config_of().method_config["iterations"] == 300
+    assert config_of(preset="paper").method_config["iterations"] == 20000
+    assert config_of(changes=("iterations=4",)).method_config["iterations"] == 4
+
+
+def test_ratio_against_the_papers_definition():
+    """r = |S|/|T| with |T| half of the pool: 400 records, r = .1 → 20 images, 2 per class."""
+    assert config_of(records=400, ratio=0.1).method_config["ipc"] == 2
+
+
+def test_digits_are_never_mirrored(digits):
+    assert "flip" not in default_augmentation(digits)
+    assert "flip" in default_augmentation(dataclasses.replace(digits, name="fashion-mnist"))
+
+
+@pytest.mark.parametrize(
+    "text", ["iterations=x", "iterations", "=3", "nonsense=1", "victim.nonsense=1", "compiled=maybe"]
+)
+def test_bad_changes_are_refused(text):
+    with pytest.raises(BadConfig, match="--set"):
+        config_of(changes=(text,))
+
+
+def test_changes_take_the_types_of_their_fields():
+    assert parse_changes({"learning_rate": "3", "compiled": "True"}, DmConfig, prefix="") == {
+        "learning_rate": 3.0,
+        "compiled": True,
+    }
+
+
+def test_three_quarters_of_the_shadows_are_fit_runs():
+    assert config_of(shadows=256).test_runs == 64
+    assert config_of(shadows=256, test_runs=10).test_runs == 10
+
+
+def test_the_reproduction_command_gives_the_same_digest():
+    config = config_of(changes=("iterations=5",), ipc=2, claim=3.0, seed=9, records=200, test_runs=5)
+    words = reproduction_command(config).split()
+    assert words[:2] == ["audit", "lira"]
+    flags, changes = {}, []
+    for name, value in zip(words[2::2], words[3::2], strict=True):
+        changes.append(value) if name == "--set" else flags.update({name[2:].replace("-", "_"): value})
+    typed = {name: type(FLAGS[name])(value) if FLAGS[name] is not None else value for name, value in flags.items()}
+    typed |= {"claim": float(flags["claim"]), "ipc": int(flags["ipc"]), "test_runs": int(flags["test_runs"])}
+    typed["shard_runs"] = int(flags["shard_runs"])
+    assert config_of(**typed, changes=tuple(changes)).digest == config.digest
+
+
+@pytest.mark.parametrize(
+    ("claim", "lower", "verdict"), [(None, 9.0, "NO CLAIM"), (1.0, 1.5, "REFUTED"), (1.0, 1.0, "NOT REFUTED")]
+)
+def test_verdicts(claim, lower, verdict):
+    bound = EpsilonBound(
+        lower=lower, delta=1e-5, confidence=0.95, estimator="one-run", unit="record", num_trials=10, ceiling=10.0,
+        assumptions=(),
+    )  # fmt: skip
+    found, reason = judge(config_of(claim=claim), bound)
+    assert found == verdict
+    assert "safe" not in reason

@@ -1,0 +1,107 @@
+import numpy as np
+import pytest
+import torch
+from test_settings import FLAGS
+
+from audit.resolve import resolve_config
+from audit.summary import most_exposed, score_runs, score_table, summarise
+from condensers.randomness import stream
+from reports import schema
+
+
+def audit_of(attack="lira", effect=2.0, shadows=64, **changes):
+    """An audit whose signals are simulated: members shift by `effect`."""
+    config, pool = resolve_config(attack, {**FLAGS, "shadows": shadows, **changes})
+    from audit.shard import game_of
+
+    members = game_of(config, pool.num_records).members(range(shadows))
+    signals = stream(0, "signals").standard_normal((*members.shape, 1)) + effect * members[:, :, None]
+    shards = {
+        "accuracy": np.linspace(0.5, 0.7, shadows),
+        "initial_records": np.full((shadows, 10), -1),
+    }
+    return config, pool, signals.astype(np.float32), shards
+
+
+def summary_of(**changes):
+    config, pool, signals, shards = audit_of(**changes)
+    members, scores = score_runs(config, signals)
+    return summarise(config, pool, members, scores, shards), members, scores
+
+
+def test_a_planted_signal_is_found_and_refutes_a_claim():
+    report, _, _ = summary_of(claim=0.5)
+    assert report.roc.auc > 0.85
+    assert report.epsilon.lower > 0.5
+    assert report.verdict == "REFUTED"
+    assert report.epsilon.unit == "record"
+    assert report.epsilon.num_trials == 16 // 2 * 200
+
+
+def test_shuffled_membership_finds_nothing():
+    report, _, _ = summary_of(shuffle_membership=True)
+    low, high = report.roc.auc_interval
+    assert low <= 0.5 <= high
+    assert report.epsilon.lower == 0
+    assert report.threat_model[0].startswith("CONTROL")
+
+
+def test_bound_never_exceeds_its_ceiling_and_ratio_is_no_bound():
+    report, _, _ = summary_of(effect=50.0)
+    assert report.epsilon.lower <= report.epsilon.ceiling
+    kinds = {bound.estimator: bound.kind for bound in report.bounds}
+    assert kinds["paper-style"] == "no bound"
+
+
+def test_the_record_survives_the_round_trip_and_holds_the_names_of_the_design():
+    report, _, _ = summary_of()
+    text = schema.dump(report)
+    again = schema.load(text)
+    assert schema.dump(again) == text
+    for name in ("schema", "command", "method", "attack", "dataset", "level", "verdict", "epsilon", "bounds", "claimed",
+                 "roc", "paper_style_epsilon", "utility", "run_directory", "pdf"):  # fmt: skip
+        assert hasattr(again, name)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": "other/1"}', '{"schema": "condensation-audit/1"}'])
+def test_other_files_are_refused_in_one_line(text):
+    with pytest.raises(ValueError, match=r"^[^\n]+$"):
+        schema.load(text)
+
+
+def test_most_exposed_records_are_those_that_separate():
+    config, pool, signals, _ = audit_of(effect=0.0)
+    members, scores = score_runs(config, signals)
+    scores = scores + 30.0 * members * (np.arange(200) == 17)
+    assert most_exposed(pool, members, scores)[0].record == 17
+
+
+def test_score_table_has_a_row_per_test_run_and_record():
+    config, _, signals, _ = audit_of()
+    members, scores = score_runs(config, signals)
+    table = score_table(config, members, scores)
+    assert list(table.columns) == ["run", "record", "member", "score"]
+    assert table.run.min() == 48
+    row = table[(table.run == 50) & (table.record == 3)].iloc[0]
+    assert row.score == scores[2, 3]
+    assert row.member == members[2, 3]
+
+
+def test_loss_protocols_are_those_of_the_paper():
+    config, pool, signals, shards = audit_of(attack="loss", shadows=10, effect=1.0)
+    members, scores = score_runs(config, signals)
+    started = np.stack([np.flatnonzero(row)[:10] for row in members])
+    scores = scores.copy()
+    for run, records in enumerate(started):
+        scores[run, records] += 100
+    report = summarise(config, pool, members, scores, {**shards, "initial_records": started})
+    tables = {protocol.source[-7:]: protocol for protocol in report.protocols}
+    assert tables["Table 1"].advantage > 0.9
+    assert 0.2 < tables["Table 2"].advantage < 0.9
+    assert tables["Table 2"].num_seeds == 10
+
+
+def test_torch_is_left_with_its_own_generator():
+    before = torch.random.get_rng_state()
+    summary_of()
+    assert torch.equal(before, torch.random.get_rng_state())
