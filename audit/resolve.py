@@ -28,7 +28,7 @@ def resolve_config(attack_name: str, flags: dict[str, Any]) -> tuple[AuditConfig
     """Check every flag, load the pool, and fix everything that determines the result."""
     _check_numbers(flags)
     attack, method = get_attack(attack_name), get_method(flags["method"])
-    changes = _split_changes(flags["changes"])
+    changes = split_changes(flags["changes"])
     settings.check_changes(changes, {"": method.config, "victim.": VictimConfig, "attack.": attack.config})
     pool = load_pool(flags["dataset"], data_root=flags["data_root"], records=flags["records"])
     check_queries(flags["queries"], tabular=pool.images.ndim == 2)
@@ -108,7 +108,7 @@ def _check_extractor(values: dict[str, Any], pool: Pool) -> None:
         )
 
 
-def _split_changes(pairs: tuple[str, ...]) -> dict[str, str]:
+def split_changes(pairs: tuple[str, ...]) -> dict[str, str]:
     changes = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")

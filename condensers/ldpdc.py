@@ -48,7 +48,12 @@ def plan_ldpdc(config: LdpdcConfig, class_sizes: tuple[float, ...]) -> Entries:
     )
 
 
-@condenser("ldpdc", config=LdpdcConfig, presets={"quick": {"batch": 20}}, plan=plan_ldpdc)
+@condenser(
+    "ldpdc",
+    config=LdpdcConfig,
+    presets={"quick": {"batch": 20}, "worst-case": {"ipc": 10, "batch": 10}},
+    plan=plan_ldpdc,
+)
 def condense_ldpdc(
     door: Door,
     config: LdpdcConfig,

@@ -113,13 +113,13 @@ class Door:
         index = self.ledger.num_releases
         runs_at_a_time = self.num_runs if per_run else 1
         size = chunk or max(1, CHUNK_BYTES // (4 * dim * runs_at_a_time))
-        taken = self._sample(requests, index)
+        taken, noise = self._draw(requests, dim, index)
         add_up = self._sum_per_run if per_run else self._sum_shared
         sums = torch.zeros(self.num_runs, len(requests), dim, device=self.device)
         for position, (request, sample) in enumerate(zip(requests, taken, strict=True)):
             add_up(sums[:, position], request, sample, clip, size)
         scales = [noise_multiplier * clip * _sensitivity(request.sampling) for request in requests]
-        sums += self._noise((len(requests), dim), index) * torch.tensor(scales, device=self.device).view(1, -1, 1)
+        sums += to_device(noise, self.device) * torch.tensor(scales, device=self.device).view(1, -1, 1)
         self.ledger.write(events)
         release = Release(
             index=index,
@@ -152,25 +152,20 @@ class Door:
     def _records(self, group: Group) -> slice:
         return slice(0, self.__pool.num_records) if group is None else self.__pool.class_slices[group]
 
-    def _sample(self, requests: Sequence[Request], index: int) -> list[np.ndarray]:
-        """Who of which run takes part, bool `[runs, records of the group]` for each request.
+    def _draw(self, requests: Sequence[Request], dim: int, index: int) -> tuple[list[np.ndarray], np.ndarray]:
+        """Who of which run takes part, bool `[runs, records of the group]` for each request; and standard normal noise.
 
-        Every record of the pool has a coin in every run, so that a member more or less changes no other's.
+        Every record of a group has a coin in every run, so that a member more or less changes no other's.
         """
-        places = [self._records(request.group) for request in requests]
-        taken = [self.__members[:, place].copy() for place in places]
-        for run, generator in enumerate(self.__randomness.each_private("door sample", index)):
-            for request, sample in zip(requests, taken, strict=True):
-                coins = generator.random(sample.shape[1])
-                match request.sampling:
-                    case Poisson(rate=rate):
-                        sample[run] &= coins < rate
-                    case FixedSize(batch=batch):
-                        coins[~sample[run]] = np.inf
-                        if sample[run].sum() < batch:
-                            raise BadConfig(f"batch={batch}: a run has only {sample[run].sum()} records to sample from")
-                        sample[run] = np.argsort(np.argsort(coins)) < batch
-        return taken
+        members = [self.__members[:, self._records(request.group)] for request in requests]
+        ends = np.cumsum([part.shape[1] for part in members])
+        coins = np.empty((self.num_runs, ends[-1]))
+        noise = np.empty((self.num_runs, len(requests), dim), dtype=np.float32)
+        for run, generator in enumerate(self.__randomness.each_private("door", index)):
+            generator.random(out=coins[run])
+            generator.standard_normal(dtype=np.float32, out=noise[run])
+        parts = np.split(coins, ends[:-1], axis=1)
+        return [_take(*each) for each in zip(members, parts, (r.sampling for r in requests), strict=True)], noise
 
     def _sum_shared(self, sums: Tensor, request: Request, sample: np.ndarray, clip: float, size: int) -> None:
         union = np.flatnonzero(sample.any(0))
@@ -194,11 +189,16 @@ class Door:
             clipped = clip_vectors(vectors, clip)
             sums += torch.einsum("rk,rkd->rd", to_device(weights[:, start : start + size], self.device), clipped)
 
-    def _noise(self, shape: tuple[int, int], index: int) -> Tensor:
-        noise = np.empty((self.num_runs, *shape), dtype=np.float32)
-        for run, generator in enumerate(self.__randomness.each_private("door noise", index)):
-            generator.standard_normal(dtype=np.float32, out=noise[run])
-        return to_device(noise, self.device)
+
+def _take(members: np.ndarray, coins: np.ndarray, sampling: Sampling) -> np.ndarray:
+    """Who of the members is in the sample, bool `[runs, records]`."""
+    match sampling:
+        case Poisson(rate=rate):
+            return members & (coins < rate)
+        case FixedSize(batch=batch):
+            if members.sum(1).min() < batch:
+                raise BadConfig(f"batch={batch}: a run has only {members.sum(1).min()} records to sample from")
+            return np.argsort(np.argsort(np.where(members, coins, np.inf), axis=1), axis=1) < batch
 
 
 def class_sampling(class_sizes: tuple[float, ...], label: int, batch: int) -> Poisson:

@@ -79,7 +79,10 @@ def plan_ndpdc(config: NdpdcConfig, class_sizes: tuple[float, ...]) -> Entries:
 @condenser(
     "ndpdc",
     config=NdpdcConfig,
-    presets={"quick": {"iterations": 300, "width": 32, "depth": 2, "batch": 20}},
+    presets={
+        "quick": {"iterations": 300, "width": 32, "depth": 2, "batch": 20},
+        "worst-case": {"ipc": 1, "iterations": 10, "batch": 10, "extractor": "linear", "width": 16},
+    },
     plan=plan_ndpdc,
 )
 def condense_ndpdc(door: Door, config: NdpdcConfig, *, randomness: PublicRandomness, track: Track) -> CondensedBatch:

@@ -49,7 +49,8 @@ class Randomness:
 
     def private(self, position: int, purpose: str, *counters: int) -> np.random.Generator:
         """The stream of the run at `position` in this group."""
-        return np.random.Generator(np.random.Philox(key=self._private_key(self.runs[position], purpose, *counters)))
+        (key,) = self._private_keys((self.runs[position],), purpose, *counters)
+        return np.random.Generator(np.random.Philox(key=key))
 
     def each_private(self, purpose: str, *counters: int) -> Iterator[np.random.Generator]:
         """The private streams of all runs in turn: the same numbers, twenty times faster than making each.
@@ -58,16 +59,19 @@ class Randomness:
         """
         philox = np.random.Philox(key=0)
         generator, fresh = np.random.Generator(philox), philox.state
-        for run in self.runs:
-            key = self._private_key(run, purpose, *counters)
+        for key in self._private_keys(self.runs, purpose, *counters):
             fresh["state"]["key"][:] = (key & _WORD, key >> 64)
             philox.state = fresh
             yield generator
 
-    def _private_key(self, run: int, purpose: str, *counters: int) -> int:
+    def _private_keys(self, runs: tuple[int, ...], purpose: str, *counters: int) -> Iterator[int]:
         if self.from_operating_system:
-            return secrets.randbits(128)
-        return _key(self.seed, "private", run, purpose, *counters)
+            yield from (secrets.randbits(128) for _ in runs)
+            return
+        base = _key(self.seed, "private", purpose, *counters).to_bytes(16, "little")
+        for run in runs:
+            digest = hashlib.blake2b(run.to_bytes(8, "little"), key=base, digest_size=16).digest()
+            yield int.from_bytes(digest, "little")
 
 
 @dataclass(frozen=True, kw_only=True)

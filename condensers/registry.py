@@ -65,7 +65,7 @@ class Method:
     """A registered condenser. `presets` maps a preset's name to what it changes in `config`'s defaults.
 
     `condense` is a `CondensePrivately` if there is a `plan`, else a `Condense`. A private method's config has a
-    `noise_multiplier`.
+    `noise_multiplier`, and its preset "worst-case" is a small configuration for audits at the door.
     """
 
     name: str

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from audit.accounting.curve import tradeoff_curve
-from audit.accounting.epsilon import epsilon_pld
+from audit.accounting.epsilon import MAX_EPSILON, epsilon_pld
 from audit.accounting.events import subsampled_gaussian
 from audit.accounting.privacy_loss import NoGuaranteeLeft
 from audit.estimators.curve import normal_gaps
@@ -92,7 +92,11 @@ def _look_bounds(errors: ErrorCounts, significance: float, *, sampling_rate: flo
     if refuted is None:
         return np.zeros(errors.num_looks)
     event = subsampled_gaussian(sampling_rate=sampling_rate, noise_multiplier=refuted, steps=steps)
-    return np.where(gaps(refuted) > 0.0, epsilon_pld(event, delta), 0.0)
+    try:
+        epsilon = epsilon_pld(event, delta)
+    except NoGuaranteeLeft:
+        epsilon = MAX_EPSILON
+    return np.where(gaps(refuted) > 0.0, epsilon, 0.0)
 
 
 def _smallest_refuted(gap: Callable[[float], float], guess: float) -> float | None:

@@ -33,7 +33,7 @@ def test_release_against_naive_loop_over_runs_and_records(small_pool, small_memb
     randomness = Randomness(seed=1, runs=RUNS)
     records = small_pool.class_slices[1] if group == 1 else slice(0, small_pool.num_records)
     for run in range(5):
-        coins = randomness.private(run, "door sample", 0).random(records.stop - records.start)
+        coins = randomness.private(run, "door", 0).random(records.stop - records.start)
         total = torch.zeros(432)
         for record, coin in zip(range(records.start, records.stop), coins, strict=True):
             if small_members[run, record] and coin < 0.4:
@@ -93,7 +93,7 @@ def test_fixed_size_samples_are_uniform_subsets_against_theory(small_pool, small
         request = Request(
             group=1, sampling=FixedSize(batch=3, population=12), vectors=lambda x, _: torch.eye(24)[: len(x)]
         )
-        samples = door._sample([request], door.ledger.num_releases)[0]
+        samples = door._draw([request], 24, door.ledger.num_releases)[0][0]
         door.ledger.write([])
         assert (samples.sum(1) == 3).all()
         taken += samples

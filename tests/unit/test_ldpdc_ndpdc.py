@@ -24,16 +24,15 @@ def condense(name, pool, members, config, runs=RUNS, listeners=()):
 def sampled(pool, members, run, label, index, rate):
     """The records of one run's sample at one release, by the plainest reading."""
     randomness = Randomness(seed=1, runs=RUNS)
-    generator = randomness.private(run, "door sample", index)
-    for other in range(label + 1):
-        records = pool.class_slices[other]
-        coins = generator.random(records.stop - records.start)
+    records = pool.class_slices[label]
+    coins = randomness.private(run, "door", index).random(pool.num_records)[records]
     chosen = [r for r, coin in zip(range(records.start, records.stop), coins, strict=True) if coin < rate]
     return [r for r in chosen if members[run, r]]
 
 
 def noise_of(run, index, shape):
-    generator = Randomness(seed=1, runs=RUNS).private(run, "door noise", index)
+    generator = Randomness(seed=1, runs=RUNS).private(run, "door", index)
+    generator.random(72)
     return torch.from_numpy(generator.standard_normal(shape, dtype="float32"))
 
 
