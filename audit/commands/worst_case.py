@@ -96,7 +96,7 @@ def _for_people(report: Any) -> str:
         f"canary         uses {report.canary_length:.1%} of the clipping norm in every release",
     ]
     lines += [
-        f"{bound.estimator:<15}epsilon >= {bound.lower:.3f}  ({bound.confidence:.0%} confidence, {bound.num_trials} "
+        f"{bound.estimator:<17}epsilon >= {bound.lower:.3f}  ({bound.confidence:.0%} confidence, {bound.num_trials} "
         f"tested runs, ceiling {bound.ceiling:.2f})"
         for bound in report.bounds
     ]
