@@ -53,13 +53,27 @@ def test_output_is_a_function_of_releases_and_public_facts(method, small_pool, s
     check_output_is_post_processing(method, small_pool, small_members)
 
 
-def test_a_method_that_reads_the_pool_around_the_door_fails_the_contract(small_pool, small_members):
+def images_from_records(pool, _):
+    return pool.images[:1].expand(5, 1, 3, 12, 12), torch.zeros(5, 1, dtype=torch.int64)
+
+
+def normalised_by_private_statistics(pool, _):
+    scale = (pool.images * torch.linspace(0, 1, 72).view(-1, 1, 1, 1)).std()
+    return torch.ones(5, 1, 3, 12, 12) / scale, torch.zeros(5, 1, dtype=torch.int64)
+
+
+def label_counts_leaked(pool, members):
+    counts = torch.as_tensor(members)[:, pool.class_slices[0]].sum(1, keepdim=True)
+    return torch.ones(5, 1, 3, 12, 12), counts
+
+
+@pytest.mark.parametrize("peek", [images_from_records, normalised_by_private_statistics, label_counts_leaked])
+def test_a_method_that_reads_the_pool_around_the_door_fails_the_contract(small_pool, small_members, peek):
     def peeking(door, config, *, randomness, track):  # noqa: ARG001
         request = Request(group=0, sampling=Poisson(rate=0.5), vectors=lambda images, _: images.flatten(1))
         door.release([request], dim=432, clip=1.0, noise_multiplier=1.0)
-        image = door._Door__pool.images[:1].expand(5, 1, 3, 12, 12)
-        nothing = torch.zeros(5, 1, dtype=torch.int64)
-        return CondensedBatch(images=image, labels=nothing, initial_records=nothing - 1)
+        images, labels = peek(door._Door__pool, door._Door__members)
+        return CondensedBatch(images=images, labels=labels, initial_records=torch.full((5, 1), -1))
 
     config = PRIVATE[0].config
     method = Method(name="peeking", summary="", config=config, condense=peeking, presets={}, plan=lambda *_: ())
