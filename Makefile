@@ -10,7 +10,7 @@ audit: $(VENV)/.installed
 	$(BIN)/audit lira --method dm --shadows 256
 
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

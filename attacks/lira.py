@@ -1,4 +1,4 @@
-"""LiRA: likelihood ratio attack (Carlini et al., arXiv:2112.03570, Algorithm 1 and Eq. (4)), vectorised over records.
+"""LiRA: likelihood ratio attack (Carlini et al., arXiv:2112.03570, Algorithm 1), vectorised over records.
 
 For each record a Gaussian is fitted to the signal of fit runs with it and of fit runs without it; a test run's score
 is the log likelihood ratio. The offline variant looks at runs without the record only.
@@ -18,7 +18,7 @@ SMALLEST_DEVIATION = 1e-6
 @dataclass(frozen=True, kw_only=True)
 class LiraConfig:
     """`variance`: "record" fits one per record and side, "pooled" one per side for all records (better with few
-    runs), "auto" is per record from 64 fit runs on, as §VI-D of arXiv:2112.03570 advises."""
+    runs), "auto" is per record from 64 fit runs on, as its authors do."""
 
     online: bool = True
     variance: str = "auto"
@@ -51,10 +51,10 @@ def score_lira(observations: Observations, config: LiraConfig) -> np.ndarray:
         if config.online:
             mean_in, deviation_in = fit_gaussian(fit, members, pooled=pooled)
             standard_in = (test - mean_in) / deviation_in
-            # Eq. (4): ln N(φ; μ_in, σ_in²) − ln N(φ; μ_out, σ_out²)
+            # ln of Eq. (8), arXiv:2206.00240: ln N(φ; μ_in, σ_in²) − ln N(φ; μ_out, σ_out²)
             scores += np.log(deviation_out / deviation_in) + (standard_out**2 - standard_in**2) / 2
         else:
-            # §V-C: 1 − Pr[N(μ_out, σ_out²) > φ], monotone in −ln of the upper tail, which does not saturate.
+            # Offline variant: 1 − Pr[N(μ_out, σ_out²) > φ], monotone in −ln of the upper tail, which does not saturate.
             scores += -log_ndtr(-standard_out)
     return (scores / observations.test_signals.shape[2]).astype(np.float32)
 

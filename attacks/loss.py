@@ -1,4 +1,4 @@
-"""Loss-threshold attack (Yeom et al.; Eq. (2) of Dong et al., arXiv:2206.00240) and Dong et al.'s two protocols.
+"""Loss-threshold attack (Yeom et al.; Eq. (7) of Dong et al., arXiv:2206.00240) and Dong et al.'s two protocols.
 
 The score is the negative cross-entropy of the victim; it needs no shadow runs. The protocols choose a threshold on
 one half of the chosen records and measure the advantage 2·(accuracy − ½) on the other half, per run:

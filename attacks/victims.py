@@ -121,8 +121,9 @@ SHIFTS = ((0, 0), (0, 1), (1, 0), (0, -1), (-1, 0), (1, 1), (-1, -1), (1, -1), (
 def query_victims(network: Network, parameters: Parameters, pool: Pool, num_queries: int) -> tuple[Tensor, Tensor]:
     """What the adversary sees: φ = ln(p_y/(1 − p_y)) of every record under every victim, `[runs, records, queries]`.
 
-    Also returns which records each victim classifies correctly, `[runs, records]`. φ as in Carlini et al., arXiv:2112.03570, §IV-C, computed from logits. Query 0 is the record itself, the others
-    are the record shifted by a pixel (their augmented queries, §VI-B; without mirrors, which digits do not bear).
+    Also returns which records each victim classifies correctly, `[runs, records]`. φ as in Carlini et al.,
+    arXiv:2112.03570, Algorithm 1, computed from logits. Query 0 is the record itself, the others are the record
+    shifted by a pixel (their augmented queries, without mirrors, which digits do not bear).
     """
     runs = parameters["head.bias"].shape[0]
     signals = torch.empty(runs, pool.num_records, num_queries, device=pool.images.device)

@@ -15,8 +15,9 @@ from condensers.networks import Network
 from condensers.pool import Pool
 from condensers.registry import Method, get_method
 
-# Image-steps from which compiling (about half a minute per worker) pays on a CPU; see docs/performance.md.
-COMPILE_FROM = 3e6
+# Compiling costs about half a minute per worker. It pays for wide networks and, in activations of their first block
+# over all steps of a shard, from here on (about ten minutes of one core); see docs/performance.md.
+COMPILE_FROM_WIDTH, COMPILE_FROM = 64, 2e10
 # Settings of methods that have flags of their own.
 FLAGS = {"ipc": "--ipc", "init": "--init", "compiled": "--compile"}
 SEEDS = 1 << 63
@@ -48,7 +49,7 @@ def resolve_config(attack_name: str, flags: dict[str, Any]) -> tuple[AuditConfig
     if shard_runs is None:
         shard_runs = settings.fit_shard(network, ipc * pool.num_classes, device, shadows)
     if "compiled" in values:
-        values = {**values, "compiled": _should_compile(flags["compiled"], values, pool, shadows)}
+        values = {**values, "compiled": _should_compile(flags["compiled"], values, pool, shard_runs)}
     config = AuditConfig(
         attack=attack_name,
         method=method.name,
@@ -151,12 +152,12 @@ def _test_runs(asked: int | None, shadows: int, *, needs_fit_runs: bool) -> int:
     return test_runs
 
 
-def _should_compile(asked: str, method_config: dict[str, Any], pool: Pool, shadows: int) -> bool:
+def _should_compile(asked: str, method_config: dict[str, Any], pool: Pool, shard_runs: int) -> bool:
     compiler = any(shutil.which(name) for name in ("c++", "g++", "clang++"))
     if asked == "on" and not compiler:
         raise BadConfig("--compile on: no C++ compiler is installed here; use --compile auto")
     if asked != "auto":
         return asked == "on"
-    images = pool.num_records + shadows * method_config["ipc"] * pool.num_classes
-    pixels = pool.images[0].numel() * method_config["width"] / (64 * 32)
-    return compiler and images * pixels * method_config["iterations"] > COMPILE_FROM * 64
+    images = pool.num_records + shard_runs * method_config["ipc"] * pool.num_classes
+    activations = images * pool.images[0, 0].numel() * method_config["width"] * method_config["iterations"]
+    return compiler and method_config["width"] >= COMPILE_FROM_WIDTH and activations > COMPILE_FROM

@@ -8,6 +8,7 @@ non-member mass, the uppermost 1% divided again 256-fold, so that a replicate is
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import rankdata
 
 from condensers.randomness import stream
 from reports.schema import EpsilonBound, Roc
@@ -81,8 +82,8 @@ def paper_style_ratio(roc: Roc) -> EpsilonBound | None:
 
 
 def record_auc(members: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """AUC of each record over the runs, NaN where it was in all of them or in none."""
-    ranks = np.argsort(np.argsort(scores, axis=0, kind="stable"), axis=0) + 1.0
+    """AUC of each record over the runs, ties counting half, NaN where it was in all of them or in none."""
+    ranks = rankdata(scores, axis=0)
     num_in = members.sum(0).astype(np.float64)
     num_out = len(members) - num_in
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -19,6 +19,7 @@ from condensers.ledger import Entries
 from condensers.pool import Pool
 from condensers.randomness import stream
 from reports import schema
+from reports.rounding import decimals_apart, down, up
 
 NUM_EXPOSED = 16
 PROTOCOL_RECORDS = 1000
@@ -105,15 +106,17 @@ def summarise(
 
 def judge(config: AuditConfig, bound: schema.EpsilonBound, claimed: schema.Claim | None) -> tuple[str, str]:
     """The verdict, and why, in a sentence."""
-    found = f"epsilon is at least {bound.lower:.2f} with {bound.confidence:.0%} confidence at delta {bound.delta:g}"
-    if claimed is None or claimed.epsilon_pld is None:
+    claim = None if claimed is None else claimed.epsilon_pld
+    lower = down(bound.lower, decimals_apart(bound.lower, claim))
+    found = f"ε is at least {lower} with {bound.confidence:.0%} confidence at δ = {bound.delta:g}"
+    if claim is None:
         return "NO CLAIM", f"Nothing is claimed for {config.method}, so nothing can be refuted; measured: {found}."
-    claim = f"{claimed.epsilon_pld:.6g}"
-    if bound.lower > claimed.epsilon_pld:
-        return "REFUTED", f"The claim is epsilon <= {claim}, but {found}."
+    stated = f"{claim:g}" if config.claim is not None else up(claim, decimals_apart(bound.lower, claim))
+    if bound.lower > claim:
+        return "REFUTED", f"The claim is ε ≤ {stated}, but {found}."
     return (
         "NOT REFUTED",
-        f"The claim is epsilon <= {claim}; this attack shows that {found}, which does not contradict it. "
+        f"The claim is ε ≤ {stated}; this attack shows that {found}, which does not contradict it. "
         "A stronger attack might.",
     )
 
@@ -242,5 +245,7 @@ def reproduction_command(config: AuditConfig) -> str:
         parts.append("--independent-randomness")
     if config.shuffle_membership:
         parts.append("--shuffle-membership")
+    if "compiled" in config.method_config:
+        parts.append(f"--compile {'on' if config.method_config['compiled'] else 'off'}")
     parts += [f"--set {name}={value}" for name, value in config.changes.items()]
     return " ".join(parts)

@@ -40,8 +40,8 @@ def check_members(pool: Pool, included: Tensor, randomness: Randomness, *, at_le
         if int(counts[fewest]) < at_least:
             raise BadConfig(
                 f"{why} needs {at_least} records of every class in every run, but run {randomness.runs[fewest]} has "
-                f"{int(counts[fewest])} of class {label} (of {counts.numel() and records.stop - records.start} in the "
-                "pool, each in with probability ½); choose a smaller --ipc or a larger pool"
+                f"{int(counts[fewest])} of class {label} (of {records.stop - records.start} in the pool, "
+                "each in with probability ½); choose a smaller --ipc or a larger pool"
             )
 
 

@@ -6,7 +6,7 @@ Images of axis length 1 are shown to every network.
 
 ConvNet: Gidaris & Komodakis' blocks as used by Zhao & Bilen (arXiv:2110.04181): 3×3 convolution, instance norm
 (GroupNorm with one channel a group), ReLU, 2×2 average pooling. `linear` and `linear-relu` are the extractors of
-Dong et al. (arXiv:2206.00240), Appendix B and D.
+Dong et al. (arXiv:2206.00240), Appendices A and D.
 """
 
 from collections.abc import Sequence
@@ -91,7 +91,7 @@ def _draw_one(network: Network, generator: np.random.Generator, device: torch.de
             parameters[f"norm{block}.bias"] = torch.zeros(width, device=device)
             channels = width
     else:
-        # Differs from the paper: θ_ij ~ N(0, 1/width), not N(0, 1) (Appendix B, arXiv:2206.00240), which
+        # Differs from the paper: θ_ij ~ N(0, 1/width), not N(0, 1) (Appendix A, arXiv:2206.00240), which
         # divides the loss by the width, so that one learning rate serves every width.
         gain = sqrt((2 if network.kind == "linear-relu" else 1) / width)
         parameters["linear.weight"] = gain * draw_normal(generator, (width, prod(network.input_shape)), device)

@@ -56,7 +56,7 @@ def _compose(branch: tuple[Leaf, ...], relation: str, interval: float | None) ->
 def _interval(branch: tuple[Leaf, ...], relation: str) -> float:
     """A fiftieth of the typical loss of one release, where that is not too fine a grid for its largest loss.
 
-    Rounding a loss to the grid adds at most interval²/4 to its variance, so ε grows by about 5e-5 of itself.
+    Rounding a loss to the grid adds at most interval²/4 to its variance, so ε grows by about 1e-4 of itself.
     """
     typical = min((_typical_loss(leaf) for leaf in branch), default=1.0)
     largest = max((branch_epsilon((Leaf(leaf.event, 1),), relation, NEGLIGIBLE) for leaf in branch), default=0.0)

@@ -38,7 +38,7 @@ def branch_epsilon(
     if orders is not None:
         return max(0.0, float(_epsilons(branch, relation, np.array(orders, float), delta, conversion).min()))
     tried, values = np.empty(0), np.empty(0)
-    for chunk in np.array_split(_grid(0.02, 1e4, 48), 8):
+    for chunk in np.array_split(_grid(0.02, 1e4, 24), 8):
         fresh = _epsilons(branch, relation, chunk, delta, conversion)
         tried, values = np.append(tried, chunk), np.append(values, fresh)
         if np.isfinite(fresh[0]) and fresh.argmin() == 0:

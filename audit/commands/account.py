@@ -73,6 +73,8 @@ def account(
         raise BadConfig(f"--delta {delta:g}: must lie in (0, 1)")
     if options["target"] is not None and not 0 < options["target"] < float("inf"):
         raise BadConfig(f"--epsilon {options['target']:g}: must be a finite number above 0")
+    if curve and method is not None and options["dataset"] in METHODS[method].private_share:
+        raise BadConfig("--curve: of the auxiliary generator only an (epsilon, delta) point is known, no curve")
     if method is not None:
         result = _method(method, METHODS[method], delta, conversion, options)
     elif ledger is not None:
@@ -82,8 +84,6 @@ def account(
     event, share = result.pop("event"), result.pop("share", 1.0)
     if cross_check:
         result["cross_checks"] = _cross_checks(event, delta * share, result.get("auxiliary_epsilon", 0.0))
-    if curve and share < 1:
-        raise BadConfig("--curve: of the auxiliary generator only an (epsilon, delta) point is known, no curve")
     if curve:
         result["largest_true_positive_rate"] = _largest_true_positive_rates(event)
     click.echo(json.dumps(result, indent=2, ensure_ascii=False) if as_json else _format(result))

@@ -103,6 +103,8 @@ def _num_cores() -> int:
 
 
 def _for_people(report: Any) -> str:
+    from reports.rounding import down
+
     roc, bound = report.roc, report.epsilon
 
     def percent(value: float, interval: tuple[float, float]) -> str:
@@ -111,8 +113,8 @@ def _for_people(report: Any) -> str:
     lines = [
         f"{report.verdict}  {report.verdict_reason}",
         "",
-        f"epsilon        >= {bound.lower:.3f}  ({bound.confidence:.0%} confidence, delta {bound.delta:g}, "
-        f"{bound.estimator}, {bound.num_trials} coins; a perfect attack would have shown {bound.ceiling:.2f})",
+        f"ε              ≥ {down(bound.lower)}  ({bound.confidence:.0%} confidence, δ = {bound.delta:g}, "
+        f"{bound.estimator}, {bound.num_trials} coins; a perfect attack would have shown {down(bound.ceiling)})",
         f"AUC            {roc.auc:.4f} [{roc.auc_interval[0]:.4f}, {roc.auc_interval[1]:.4f}]",
     ]
     lines += [

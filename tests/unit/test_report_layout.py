@@ -135,6 +135,10 @@ def test_every_shown_image_stands_in_its_class_row_against_labels(per_class, cla
     gallery = simulate_gallery(per_class=per_class, classes=classes, shape=shape)
     assert gallery.synthetic is not None
     assert gallery.synthetic_labels is not None
+    order = np.random.default_rng(2).permutation(per_class * classes)
+    gallery = Gallery(synthetic=gallery.synthetic[order], synthetic_labels=gallery.synthetic_labels[order])
+    assert gallery.synthetic is not None
+    assert gallery.synthetic_labels is not None
     mosaic = arrange(gallery.synthetic_labels)
     used = mosaic.cells[mosaic.cells >= 0]
     assert len(np.unique(used)) == used.size == min(per_class, 16) * classes

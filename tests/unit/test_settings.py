@@ -82,9 +82,9 @@ def test_the_reproduction_command_gives_the_same_digest():
     flags, changes = {}, []
     for name, value in zip(words[2::2], words[3::2], strict=True):
         changes.append(value) if name == "--set" else flags.update({name[2:].replace("-", "_"): value})
-    typed = {name: type(FLAGS[name])(value) if FLAGS[name] is not None else value for name, value in flags.items()}
+    typed = {name: type(FLAGS[name])(value) if FLAGS.get(name) is not None else value for name, value in flags.items()}
     typed |= {"claim": float(flags["claim"]), "ipc": int(flags["ipc"]), "test_runs": int(flags["test_runs"])}
-    typed["shard_runs"] = int(flags["shard_runs"])
+    typed |= {"shard_runs": int(flags["shard_runs"]), "compiled": typed.pop("compile")}
     assert config_of(**typed, changes=tuple(changes)).digest == config.digest
 
 

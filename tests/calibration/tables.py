@@ -1,0 +1,279 @@
+"""Prints the tables of docs/estimators.md: `python tests/calibration/tables.py`, about five minutes on one core.
+
+How often each bound exceeds a known epsilon, how close it comes by number of trials, and what breaks.
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]
+
+import numpy as np
+from calibration.simulated_audits import (
+    DELTA,
+    NOISE,
+    RATE,
+    SIGNIFICANCE,
+    STEPS,
+    Mechanism,
+    RecordAudits,
+    RunAudits,
+    choices,
+    mechanisms,
+    most_exceedances,
+    simulate_records,
+    simulate_runs,
+)
+from scipy import special, stats
+
+from audit.accounting.epsilon import epsilon_pld
+from audit.accounting.events import subsampled_gaussian
+from audit.estimators.bayesian import credible_epsilon
+from audit.estimators.clopper_pearson import rectangle_epsilons
+from audit.estimators.evidence import RunCounts
+from audit.estimators.family import bound_epsilon_family
+from audit.estimators.gaussian import gaussian_mu
+from audit.estimators.trials import upper_limits
+
+NUM_AUDITS = 2000
+CHOICES = ("fixed", "split", "median", "grid")
+WITHIN = {
+    "clopper-pearson": ("nothing", "gaussian", "laplace", "subsampled"),
+    "gaussian": ("nothing", "gaussian"),
+    "one-run": ("nothing", "gaussian", "laplace", "subsampled"),
+    "one-run-fdp": ("nothing", "gaussian"),
+}
+
+
+def row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def head(*cells: str) -> str:
+    return "\n".join([row(*cells), row(*("---" for _ in cells))])
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.2f}"
+
+
+def calibration() -> Iterator[str]:
+    yield f"### Exceedance, % of {NUM_AUDITS} audits (at most {100 * most_exceedances(NUM_AUDITS) / NUM_AUDITS:.2f} %)\n"
+    yield "300 trials of each class, or 4 test runs of 100 records. Two figures: one attack / best of five.\n"
+    yield head("mechanism", "epsilon", "estimator", *CHOICES)
+    for name in ("nothing", "gaussian", "laplace", "subsampled"):
+        mechanism = mechanisms()[name]
+        runs = simulate_runs(mechanism, num_audits=NUM_AUDITS, num_attacks=5, per_side=300, seed=21)
+        records = simulate_records(mechanism, num_audits=NUM_AUDITS, num_attacks=5, shape=(4, 100), seed=22)
+        for estimator, inside in WITHIN.items():
+            if name in inside:
+                game = runs if estimator in ("clopper-pearson", "gaussian") else records
+                yield row(name, f"{mechanism.epsilon:.3f}", estimator, *_exceedances(game, estimator))
+        if name == "subsampled":
+            for label, objective in (("curve test", "curve"), ("family", "gaussian")):
+                cells = [
+                    " / ".join(
+                        percent(np.mean(runs.curve_refuted(choices(mechanism)[choice], tries, objective)))
+                        for tries in (1, 5)
+                    )
+                    for choice in CHOICES
+                ]
+                yield row(name, f"{mechanism.epsilon:.3f}", label, *cells)
+
+
+def _exceedances(game: RunAudits | RecordAudits, estimator: str) -> list[str]:
+    return [
+        " / ".join(
+            percent(np.mean(game.bounds(estimator, choices(game.mechanism)[choice], tries) > game.mechanism.epsilon))
+            for tries in (1, 5)
+        )
+        for choice in CHOICES
+    ]
+
+
+def _gaussian(epsilon: float) -> Mechanism:
+    mu = float(gaussian_mu(epsilon, DELTA))
+    return Mechanism(
+        name=f"gaussian, {epsilon:g}",
+        epsilon=epsilon,
+        threshold=mu / 2,
+        draw=lambda generator, members: generator.standard_normal(members.shape) + mu * members,
+    )
+
+
+def tightness() -> Iterator[str]:
+    yield "### Tightness: median bound / epsilon, by trials (those used to choose included), one attack\n"
+    yield head("mechanism", "estimator", "trials", *CHOICES)
+    games = [_gaussian(1.0), _gaussian(4.0), mechanisms()["laplace"], mechanisms()["subsampled"]]
+    for mechanism in games:
+        gaussian = mechanism.name.startswith("gaussian")
+        for estimator in ("clopper-pearson", *(("gaussian",) if gaussian else ())):
+            for per_side in (64, 256, 1000, 4000):
+                runs = simulate_runs(
+                    mechanism, num_audits=min(200, 200_000 // per_side), num_attacks=1, per_side=per_side, seed=31
+                )
+                cells = [_median(runs, estimator, choice) for choice in CHOICES]
+                yield row(mechanism.name, estimator, f"{2 * per_side:,} runs", *cells)
+        if mechanism.name == "subsampled":
+            yield from _family_rows(mechanism)
+        for estimator in ("one-run", *(("one-run-fdp",) if gaussian else ())):
+            for num_records in (128, 1000, 10_000, 50_000):
+                records = simulate_records(
+                    mechanism,
+                    num_audits=min(200, 1_000_000 // num_records),
+                    num_attacks=1,
+                    shape=(4, num_records),
+                    seed=32,
+                )
+                cells = [_median(records, estimator, choice) for choice in CHOICES]
+                yield row(mechanism.name, estimator, f"{4 * num_records:,} coins", *cells)
+
+
+def _median(game: RunAudits | RecordAudits, estimator: str, choice: str) -> str:
+    bounds = game.bounds(estimator, choices(game.mechanism, 3)[choice], 1)
+    return f"{np.median(bounds) / game.mechanism.epsilon:.2f}"
+
+
+def _family_rows(mechanism: Mechanism) -> Iterator[str]:
+    """The family bound of the median counts; each takes many privacy loss distributions."""
+    for per_side in (256, 1000, 4000):
+        runs = simulate_runs(mechanism, num_audits=200, num_attacks=1, per_side=per_side, seed=31)
+        cells = []
+        for choice in CHOICES:
+            errors, _ = runs.errors(choices(mechanism)[choice], "gaussian", 1)
+            if choice in ("median", "grid"):
+                cells.append("")
+                continue
+            missed, wrong = errors.false_negatives[:, 0, 0], errors.false_positives[:, 0, 0]
+            middle = np.argsort(
+                special.ndtri((missed + 1) / (errors.num_members + 2))
+                + special.ndtri((wrong + 1) / (errors.num_non_members + 2))
+            )[100]
+            bound = bound_epsilon_family(
+                RunCounts(
+                    true_positives=errors.num_members - int(missed[middle]),
+                    false_negatives=int(missed[middle]),
+                    false_positives=int(wrong[middle]),
+                    true_negatives=errors.num_non_members - int(wrong[middle]),
+                ),
+                sampling_rate=RATE,
+                steps=STEPS,
+                delta=DELTA,
+                confidence=1 - SIGNIFICANCE,
+            )
+            cells.append(f"{bound.lower / mechanism.epsilon:.2f}")
+        yield row(mechanism.name, "family", f"{2 * per_side:,} runs", *cells)
+
+
+def outside() -> Iterator[str]:
+    yield "### Outside the assumption, and credible limits: % of 2000 audits above epsilon, one attack\n"
+    yield head("mechanism", "estimator", *CHOICES)
+    mechanism = mechanisms()["laplace"]
+    runs = simulate_runs(mechanism, num_audits=NUM_AUDITS, num_attacks=1, per_side=300, seed=41)
+    records = simulate_records(mechanism, num_audits=NUM_AUDITS, num_attacks=1, shape=(4, 100), seed=42)
+    for estimator, game in (("gaussian", runs), ("one-run-fdp", records)):
+        cells = [
+            percent(np.mean(game.bounds(estimator, choices(mechanism)[choice], 1) > mechanism.epsilon))
+            for choice in CHOICES
+        ]
+        yield row("laplace", estimator, *cells)
+    for name in ("nothing", "gaussian", "laplace"):
+        game = simulate_runs(mechanisms()[name], num_audits=NUM_AUDITS, num_attacks=1, per_side=300, seed=43)
+        yield row(name, "bayesian", *(_credible(game, choice) for choice in ("fixed", "split")), "", "")
+
+
+def _credible(runs: RunAudits, choice: str) -> str:
+    errors, _ = runs.errors(choices(runs.mechanism)[choice], "clopper-pearson", 1)
+    pairs, number = np.unique(
+        np.stack([errors.false_negatives.ravel(), errors.false_positives.ravel()]), axis=1, return_counts=True
+    )
+    above = [
+        credible_epsilon(
+            false_negatives=int(missed),
+            num_members=errors.num_members,
+            false_positives=int(wrong),
+            num_non_members=errors.num_non_members,
+            delta=DELTA,
+            level=SIGNIFICANCE,
+            num_nodes=400,
+            num_steps=20,
+        )
+        > runs.mechanism.epsilon + 1e-3
+        for missed, wrong in pairs.T
+    ]
+    return percent(np.dot(above, number) / number.sum())
+
+
+def naive() -> Iterator[str]:
+    yield "### Choosing on the tested data: % of 2000 audits of a mechanism with epsilon 0 that certify more, delta 0\n"
+    yield head("way", "%")
+    game = simulate_runs(mechanisms()["nothing"], num_audits=NUM_AUDITS, num_attacks=5, per_side=500, seed=51)
+    best = _naive_clopper_pearson(game)
+    yield row("clopper-pearson, best of all thresholds, no correction", percent(np.mean(best[:, 0] > 0)))
+    yield row("clopper-pearson, the same, best of five attacks", percent(np.mean(best.max(axis=1) > 0)))
+    coins = simulate_records(mechanisms()["nothing"], num_audits=NUM_AUDITS, num_attacks=1, shape=(1, 1000), seed=52)
+    smallest, frontier = _naive_one_run(coins)
+    yield row("one-run, best number of guesses, no correction", percent(np.mean(smallest < SIGNIFICANCE)))
+    yield row(
+        "one-run, Bonferroni over the hull of the ROC, chosen by the data", percent(np.mean(frontier < SIGNIFICANCE))
+    )
+    for choice in ("split", "median", "grid"):
+        chosen = choices(coins.mechanism)[choice]
+        yield row(f"one-run, {choice}", percent(np.mean(coins.bounds("one-run", chosen, 1, delta=0.0) > 0)))
+        yield row(f"clopper-pearson, {choice}", percent(np.mean(game.bounds("clopper-pearson", chosen, 1) > 0)))
+        best_of_five = game.bounds("clopper-pearson", chosen, 5)
+        yield row(f"clopper-pearson, {choice}, best of five, corrected", percent(np.mean(best_of_five > 0)))
+
+
+def _naive_clopper_pearson(game: RunAudits) -> np.ndarray:
+    """The largest bound over every threshold, per audit and attack."""
+    num_trials = game.members.shape[-1]
+    scores = np.concatenate([game.members, game.non_members], axis=-1)
+    descending = np.argsort(-scores, axis=-1)
+    hits = np.cumsum(descending < num_trials, axis=-1)
+    called = np.arange(1, 2 * num_trials + 1)
+    missed_upper = upper_limits(num_trials - hits, num_trials, SIGNIFICANCE / 2)
+    wrong_upper = upper_limits(called - hits, num_trials, SIGNIFICANCE / 2)
+    return rectangle_epsilons(missed_upper, wrong_upper, 0.0).max(axis=-1)
+
+
+def _naive_one_run(coins: RecordAudits) -> tuple[np.ndarray, np.ndarray]:
+    """Smallest p-value of epsilon 0 over every number of positive guesses; and over the hull's, times their number."""
+    scores, members = (array[:, 0, 0] for array in (coins.scores, coins.members))
+    ordered = np.take_along_axis(members, np.argsort(-scores, axis=-1), axis=-1)
+    right = np.cumsum(ordered, axis=-1)
+    numbers = np.arange(1, right.shape[1] + 1)
+    p_values = stats.binom.sf(right - 1, numbers, 0.5)
+    on_hull = [_hull(row) for row in right]
+    frontier = [np.min(row[hull]) * len(hull) for row, hull in zip(p_values, on_hull, strict=True)]
+    return p_values.min(axis=-1), np.array(frontier)
+
+
+def _hull(right: np.ndarray) -> list[int]:
+    """Numbers of guesses (less one) at the corners of the upper convex hull of right against wrong guesses."""
+    kept: list[tuple[int, int, int]] = [(0, 0, -1)]
+    for index, hits in enumerate(right.tolist()):
+        point = (index + 1 - hits, hits, index)
+        while len(kept) > 1 and _turns_left(kept[-2], kept[-1], point):
+            kept.pop()
+        kept.append(point)
+    return [index for _, _, index in kept[1:]]
+
+
+def _turns_left(first: tuple[int, int, int], second: tuple[int, int, int], third: tuple[int, int, int]) -> bool:
+    return (second[0] - first[0]) * (third[1] - first[1]) >= (second[1] - first[1]) * (third[0] - first[0])
+
+
+def main() -> None:
+    truth = epsilon_pld(subsampled_gaussian(sampling_rate=RATE, noise_multiplier=NOISE, steps=STEPS), DELTA)
+    print(f"delta {DELTA:g}, confidence {1 - SIGNIFICANCE:g}; gaussian: epsilon 4; laplace: scale 1/2; subsampled")
+    print(f"gaussian: rate {RATE}, noise multiplier {NOISE}, {STEPS} steps, epsilon {truth:.3f}\n")
+    for part in (calibration, tightness, outside, naive):
+        for line in part():
+            print(line, flush=True)
+        print()
+
+
+if __name__ == "__main__":
+    main()
