@@ -12,6 +12,11 @@ the pool; there N_c is the probability of being in times the class's size in the
 function of the members, which is all that the theorems need: that about L records are in a sample is a matter of
 utility only.
 
+Samples of fixed size speak of replacing a record, in a set whose size is public. There every record of the pool has a
+place in every run, and whoever is not in is replaced by a blank, whose vector is zero: to be in or out is then one of
+the replacements that the guarantee covers. Where N of the pool's P places are expected to be taken, a batch of L·P/N
+places holds L records on average, at the rate L/N.
+
 `vectors` must treat every record by itself (no batch norm, no sorting): the sensitivity counts on it, and a contract
 test checks it for every method. Sums and noise are float32, so the guarantee is that of the real-valued mechanism
 (cf. Mironov, On Significance of the Least Significant Bits for Differential Privacy, 2012).
@@ -195,10 +200,9 @@ def _take(members: np.ndarray, coins: np.ndarray, sampling: Sampling) -> np.ndar
     match sampling:
         case Poisson(rate=rate):
             return members & (coins < rate)
-        case FixedSize(batch=batch):
-            if members.sum(1).min() < batch:
-                raise BadConfig(f"batch={batch}: a run has only {members.sum(1).min()} records to sample from")
-            return np.argsort(np.argsort(np.where(members, coins, np.inf), axis=1), axis=1) < batch
+        case FixedSize(batch=batch, population=population):
+            places = batch * coins.shape[1] // population  # rounded down: never a higher rate than is accounted
+            return members & (np.argsort(np.argsort(coins, axis=1), axis=1) < places)
 
 
 def class_sampling(class_sizes: tuple[float, ...], label: int, batch: int) -> Poisson:

@@ -51,6 +51,8 @@ def _experiment(flags: dict[str, Any]) -> Any:
     if method.plan is None:
         private = ", ".join(name for name, other in all_methods().items() if other.private)
         raise BadConfig(f"--method {method.name}: claims nothing and has no door to listen at; private are {private}")
+    if "worst-case" not in method.presets:
+        raise BadConfig(f"--method {method.name}: not audited at the door yet (its samples are of fixed size)")
     if not 0 < flags["rate"] <= 1:
         raise BadConfig(f"--rate {flags['rate']}: must lie in (0, 1]")
     changes = split_changes(flags["changes"])

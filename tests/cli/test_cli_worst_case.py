@@ -42,6 +42,7 @@ def test_exit_4_where_half_of_the_noise_is_missing(monkeypatch, capsys):
     ("arguments", "said"),
     [
         (("--method", "dm"), "claims nothing"),
+        (("--method", "dpmix"), "fixed size"),
         (("--method", "ldpdc", "--epsilon", "0"), "epsilon 0"),
         (("--method", "ldpdc", "--epsilon", "1", "--delta", "1"), "delta"),
         (("--method", "ldpdc", "--rate", "0"), "--rate 0"),

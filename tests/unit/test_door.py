@@ -86,20 +86,20 @@ def test_noise_is_fresh_in_every_run_release_and_request(small_pool, small_membe
     assert correlation.abs().max() < 6 / 432**0.5
 
 
-def test_fixed_size_samples_are_uniform_subsets_against_theory(small_pool, small_members):
+def test_fixed_size_samples_are_uniform_over_places_against_theory(small_pool, small_members):
+    """3 of 12 nominal records: 6 of the 24 places of the class, each as likely, of which members show."""
     door = open_door(small_pool, small_members)
+    everybody = open_door(small_pool, torch.ones_like(small_members))
     taken = np.zeros((5, 24))
-    for _ in range(300):
-        request = Request(
-            group=1, sampling=FixedSize(batch=3, population=12), vectors=lambda x, _: torch.eye(24)[: len(x)]
+    request = Request(group=1, sampling=FixedSize(batch=3, population=12), vectors=flat)
+    for index in range(300):
+        places = everybody._draw([request], 1, index)[0][0]
+        assert (places.sum(1) == 6).all()
+        np.testing.assert_array_equal(
+            door._draw([request], 1, index)[0][0], places & small_members[:, small_pool.class_slices[1]].numpy()
         )
-        samples = door._draw([request], 24, door.ledger.num_releases)[0][0]
-        door.ledger.write([])
-        assert (samples.sum(1) == 3).all()
-        taken += samples
-    members = small_members[:, small_pool.class_slices[1]].numpy()
-    expected = members * 3 / members.sum(1, keepdims=True)
-    assert (np.abs(taken / 300 - expected) <= 5 * np.sqrt(expected * (1 - expected) / 300)).all()
+        taken += places
+    assert (np.abs(taken / 300 - 0.25) <= 5 * np.sqrt(0.25 * 0.75 / 300)).all()
 
 
 def test_noise_of_fixed_size_hides_a_replacement(small_pool, small_members):

@@ -1,14 +1,18 @@
 from math import sqrt
 
+import numpy as np
 import pytest
 import torch
 
 from condensers.augment import augment, draw_augmentation, parse_strategy
+from condensers.dpmix import DpmixConfig
 from condensers.errors import BadConfig
 from condensers.ldpdc import LdpdcConfig
+from condensers.ledger import FixedSize
 from condensers.ndpdc import NdpdcConfig
 from condensers.networks import Network, draw_parameters, embed
-from condensers.randomness import Randomness
+from condensers.pool import Pool
+from condensers.randomness import Randomness, stream
 from condensers.registry import condense_runs, get_method
 
 RUNS = tuple(range(5))
@@ -85,6 +89,23 @@ def test_ndpdc_against_algorithm_2(small_pool, small_members):
         torch.testing.assert_close(batch.images[run], images, rtol=1e-3, atol=1e-3)
 
 
+def test_dpmix_against_its_definition(small_pool, small_members):
+    """Image and label of every mixture, record by record; 4 of 36 nominal records are 8 of the 72 places."""
+    config = DpmixConfig(ipc=1, batch=4, noise_multiplier=0.01)
+    batch, ledger = condense("dpmix", small_pool, small_members, config)
+    assert batch.labels.shape == (5, 3, 3)
+    for run in RUNS:
+        for step in range(3):
+            coins = Randomness(seed=1, runs=RUNS).private(run, "door", step).random(72)
+            records = [r for r in np.argsort(coins)[:8] if small_members[run, r]]
+            noise = noise_of(run, step, (435,)) * 0.01 * 2 * sqrt(2)
+            image = sum((small_pool.images[r].flatten() for r in records), noise[:432] * sqrt(432))
+            label = sum((torch.eye(3)[small_pool.labels[r]] for r in records), noise[432:].clone())
+            torch.testing.assert_close(batch.images[run, step].flatten(), image / 4, rtol=1e-4, atol=1e-4)
+            torch.testing.assert_close(batch.labels[run, step], label / 4, rtol=1e-4, atol=1e-4)
+    assert ledger.entries[0][0].sampling == FixedSize(batch=4, population=36)
+
+
 @pytest.mark.parametrize(
     ("config", "change", "said"),
     [
@@ -108,3 +129,17 @@ def test_impossible_settings_are_refused(config, change, said):
 def test_a_class_smaller_than_the_batch_is_refused(small_pool, small_members):
     with pytest.raises(BadConfig, match=r"batch=13: must lie in 1…12, since class 0"):
         condense("ldpdc", small_pool, small_members, LdpdcConfig(ipc=1, batch=13))
+
+
+@pytest.mark.parametrize("name", ["ldpdc", "ndpdc", "dpmix"])
+def test_tables_are_condensed_too(name):
+    """Records of 14 features; NDPDC through a linear layer of 14×64 (section V-D of Zheng & Li)."""
+    rows = torch.from_numpy(stream(0, "table").uniform(-1, 1, (60, 14)).astype("float32"))
+    pool = Pool(name="table", images=rows, labels=torch.arange(60) // 20, num_classes=3)
+    small = {"ipc": 2, "batch": 4, "iterations": 3, "extractor": "linear", "width": 64, "augmentation": "none"}
+    kind = get_method(name).config
+    config = kind(**{key: value for key, value in small.items() if key in kind.__dataclass_fields__})
+    batch, ledger = condense(name, pool, torch.ones(5, 60, dtype=torch.bool), config)
+    assert batch.images.shape == (5, 6, 14)
+    assert batch.images.isfinite().all()
+    assert ledger.entries == tuple(sorted(get_method(name).plan(config, SIZES), key=repr))
