@@ -80,7 +80,7 @@ def plan_ndpdc(config: NdpdcConfig, class_sizes: tuple[float, ...]) -> Entries:
     "ndpdc",
     config=NdpdcConfig,
     presets={
-        "quick": {"iterations": 300, "width": 32, "depth": 2, "batch": 20},
+        "quick": {"iterations": 300, "width": 32, "depth": 2, "batch": 20, "learning_rate": 0.1},
         "worst-case": {"ipc": 1, "iterations": 10, "batch": 10, "extractor": "linear", "width": 16},
     },
     plan=plan_ndpdc,
