@@ -10,9 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from condensers.errors import BadConfig
+from condensers.pool import Pool
 from condensers.randomness import stream
 
 INCLUSION_PROBABILITY = 0.5
+
+
+def nominal_class_sizes(pool: Pool) -> tuple[float, ...]:
+    """How many records of each class a run is expected to have: public, as it depends on no run's members."""
+    return tuple(INCLUSION_PROBABILITY * (records.stop - records.start) for records in pool.class_slices)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,8 +18,10 @@ from audit.store import DamagedShard, RunDirectory, explain_failure, read_tensor
 from audit.summary import score_runs, score_table, summarise
 from condensers.errors import Incomplete
 from condensers.initial import check_members
+from condensers.ledger import Entries, Ledger
 from condensers.pool import Pool
 from condensers.randomness import Randomness
+from condensers.registry import get_method
 from reports import schema
 from reports.gallery import pixels, show_synthetic
 from reports.pdf import write_pdf
@@ -71,7 +73,7 @@ def _run(
     members, scores = score_runs(config, shards["signals"])
     table = score_table(config, members, scores)
     write_atomically(directory.scores, lambda path: table.to_parquet(path, index=False))
-    report = summarise(config, pool, members, scores, shards)
+    report = summarise(config, pool, members, scores, shards, ledger=_load_ledger(directory, config))
     write_text(directory.report, schema.dump(report))
     say("drawing the report")
     with explain_failure(directory.pdf):
@@ -95,7 +97,9 @@ def draw(directory: RunDirectory, report: schema.Report, table: pd.DataFrame, po
 
 
 def _check_every_run(config: AuditConfig, pool: Pool) -> None:
-    """Refuse what some run could not condense, before anything is written."""
+    """Refuse what some run could not condense, before anything is written. A private method takes any members."""
+    if get_method(config.method).private:
+        return
     ipc, init = config.method_config.get("ipc", 1), config.method_config.get("init")
     game = game_of(config, pool.num_records)
     for index in range(num_shards(config)):
@@ -146,3 +150,14 @@ def _load_shards(directory: RunDirectory, config: AuditConfig) -> dict[str, np.n
         for name in names:
             parts[name].append(tensors[name].numpy())
     return {name: np.concatenate(values) for name, values in parts.items()}
+
+
+def _load_ledger(directory: RunDirectory, config: AuditConfig) -> Entries | None:
+    """What touched the records of every run, where the method is private."""
+    if not get_method(config.method).private:
+        return None
+    stored = [read_tensors(directory.shard(i), digest=config.digest)["ledger"] for i in range(num_shards(config))]
+    found = {Ledger.from_tensor(tensor).entries for tensor in stored}
+    if len(found) != 1:
+        raise RuntimeError(f"shards of {config.method} hold different ledgers: its accounting depends on the records")
+    return found.pop()

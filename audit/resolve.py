@@ -8,11 +8,12 @@ from attacks.registry import get_attack
 from attacks.victims import PRESETS, VictimConfig, check_queries, victim_network
 from audit import settings
 from audit.data.load import load_pool, pool_checksum
+from audit.game import nominal_class_sizes
 from audit.settings import AuditConfig
 from condensers.errors import BadConfig
 from condensers.networks import Network
 from condensers.pool import Pool
-from condensers.registry import get_method
+from condensers.registry import Method, get_method
 
 # Compiling costs about half a minute per worker. It pays for wide networks and, in activations of their first block
 # over all steps of a shard, from here on (about ten minutes of one core); see docs/performance.md.
@@ -29,7 +30,7 @@ def resolve_config(attack_name: str, flags: dict[str, Any]) -> tuple[AuditConfig
     """Check every flag, load the pool, and fix everything that determines the result."""
     _check_numbers(flags)
     attack, method = get_attack(attack_name), get_method(flags["method"])
-    changes = _split_changes(flags["changes"])
+    changes = split_changes(flags["changes"])
     settings.check_changes(changes, {"": method.config, "victim.": VictimConfig, "attack.": attack.config})
     pool = load_pool(flags["dataset"], data_root=flags["data_root"], records=flags["records"])
     check_queries(flags["queries"], tabular=pool.images.ndim == 2)
@@ -37,6 +38,7 @@ def resolve_config(attack_name: str, flags: dict[str, Any]) -> tuple[AuditConfig
     device = "cpu" if device.startswith("cpu") else device
     ipc = settings.resolve_ipc(pool, flags["ipc"], flags["ratio"])
     method_config = settings.resolve_method(method, flags["preset"], pool, ipc=ipc, init=flags["init"], changes=changes)
+    method_config = _pay(method, method_config, pool, flags, changes)
     victim = settings.resolve_victim(PRESETS, flags["preset"], pool, changes)
     values = vars(method_config)
     _check_sizes("", values)
@@ -62,6 +64,7 @@ def resolve_config(attack_name: str, flags: dict[str, Any]) -> tuple[AuditConfig
         delta=flags["delta"],
         confidence=flags["confidence"],
         claim=flags["claim"],
+        epsilon=flags["epsilon"],
         independent_randomness=flags["independent_randomness"],
         shuffle_membership=flags["shuffle_membership"],
         device=device,
@@ -87,6 +90,21 @@ def _check_numbers(flags: dict[str, Any]) -> None:
         raise BadConfig(f"--shadows {flags['shadows']}: must lie in 1…{MOST_SHADOWS}")
 
 
+def _pay(method: Method, config: Any, pool: Pool, flags: dict[str, Any], changes: dict[str, str]) -> Any:
+    """A private method's noise for --epsilon; without it, refuse noise that leaves no guarantee to account for."""
+    if method.plan is None and flags["epsilon"] is None:
+        return config
+    from audit.accounting.ledger import calibrate_method, claim_from_ledger
+
+    sizes = nominal_class_sizes(pool)
+    if method.plan is not None and flags["epsilon"] is None:
+        claim_from_ledger(method.plan(config, sizes), flags["delta"])
+        return config
+    if "noise_multiplier" in changes:
+        raise BadConfig("--epsilon and --set noise_multiplier both decide the noise: give one of them")
+    return calibrate_method(method, config, sizes, epsilon=flags["epsilon"], delta=flags["delta"])
+
+
 def _check_sizes(prefix: str, values: dict[str, Any]) -> None:
     """Refuse numbers that no machine could compute with."""
     for name, value in values.items():
@@ -109,7 +127,7 @@ def _check_extractor(values: dict[str, Any], pool: Pool) -> None:
         )
 
 
-def _split_changes(pairs: tuple[str, ...]) -> dict[str, str]:
+def split_changes(pairs: tuple[str, ...]) -> dict[str, str]:
     changes = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")

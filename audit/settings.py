@@ -44,6 +44,7 @@ class AuditConfig:
     delta: float
     confidence: float
     claim: float | None
+    epsilon: float | None
     independent_randomness: bool
     shuffle_membership: bool
     device: str
@@ -95,6 +96,8 @@ def resolve_method(
         values["augmentation"] = default_augmentation(pool)
     if "extractor" in fields and pool.images.ndim == 2:
         values["extractor"] = "linear"
+        if method.private:
+            values["width"] = 64  # Zheng & Li, section V-D: a linear layer of 14×64
     values |= parse_changes(changes, method.config, prefix="")
     return method.config(**values)
 

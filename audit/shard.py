@@ -15,13 +15,14 @@ from torch import Tensor
 
 from attacks.victims import VictimConfig, query_victims, train_victims, victim_network
 from audit.data.load import load_pool, pool_checksum
-from audit.game import Game
+from audit.game import Game, nominal_class_sizes
 from audit.settings import AuditConfig
 from audit.store import DamagedShard, RunDirectory, read_tensors, write_tensors
 from condensers.errors import BadConfig, BadData
+from condensers.ledger import Ledger
 from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import Randomness
-from condensers.registry import Track, get_method
+from condensers.registry import Track, condense_runs, get_method
 
 CHECKPOINT_SECONDS = 30.0
 # Share of a shard's time, for the progress bar only.
@@ -58,7 +59,7 @@ def compute_shard(config: AuditConfig, pool: Pool, directory: RunDirectory, inde
     runs = shard_runs(config, index)
     included = torch.from_numpy(game_of(config, pool.num_records).members(runs)).to(pool.images.device)
     randomness = Randomness(seed=config.seed, runs=tuple(runs))
-    synthetic = condense(config, pool, included, randomness, tracker.track)
+    synthetic, ledger = condense(config, pool, included, randomness, tracker.track)
     _check_finite(synthetic.images, f"{config.method} diverged: its images", runs)
     victim = VictimConfig(**config.victim_config)
     network = victim_network(pool, victim)
@@ -74,6 +75,7 @@ def compute_shard(config: AuditConfig, pool: Pool, directory: RunDirectory, inde
             "initial_records": synthetic.initial_records,
             "signals": signals,
             "accuracy": (correct & left_out).sum(1) / left_out.sum(1),
+            **({} if ledger is None else {"ledger": ledger.to_tensor()}),
         },
         digest=config.digest,
     )
@@ -91,27 +93,37 @@ def _check_finite(values: Tensor, what: str, runs: range, prefix: str = "") -> N
         )
 
 
-def condense(config: AuditConfig, pool: Pool, included: Tensor, randomness: Randomness, track: Track) -> CondensedBatch:
-    """Condense a group of runs, together or, with independent randomness, one by one."""
+def condense(
+    config: AuditConfig, pool: Pool, included: Tensor, randomness: Randomness, track: Track
+) -> tuple[CondensedBatch, Ledger | None]:
+    """Condense a group of runs, together or, with independent randomness, one by one.
+
+    A private method's ledger is that of every run: it must not depend on who is in.
+    """
     method = get_method(config.method)
     settings = method.config(**config.method_config)
+    sizes = nominal_class_sizes(pool)
     if not config.independent_randomness:
-        return method.condense(pool, included, settings, randomness=randomness, track=track)
-    batches = []
+        return condense_runs(method, pool, included, settings, class_sizes=sizes, randomness=randomness, track=track)
+    batches, ledgers = [], []
     for position, run in enumerate(randomness.runs):
         alone = Randomness(seed=randomness.seed, runs=(run,), independent=True)
 
         def track_run(name: str, total: int, state: dict[str, Tensor], position: int = position) -> Iterator[int]:
             return track(f"{name}-{position}of{len(randomness.runs)}", total, state)
 
-        batches.append(
-            method.condense(pool, included[position : position + 1], settings, randomness=alone, track=track_run)
-        )
-    return CondensedBatch(
+        one = included[position : position + 1]
+        batch, ledger = condense_runs(method, pool, one, settings, class_sizes=sizes, randomness=alone, track=track_run)
+        batches.append(batch)
+        ledgers.append(ledger)
+    if len({None if ledger is None else ledger.entries for ledger in ledgers}) != 1:
+        raise RuntimeError(f"runs of {method.name} wrote different ledgers: its accounting depends on the records")
+    together = CondensedBatch(
         images=torch.cat([batch.images for batch in batches]),
         labels=torch.cat([batch.labels for batch in batches]),
         initial_records=torch.cat([batch.initial_records for batch in batches]),
     )
+    return together, ledgers[0]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,15 +9,17 @@ from scipy import stats
 
 from attacks.loss import advantage
 from attacks.registry import Observations, get_attack
+from audit.accounting.ledger import claim_from_ledger
 from audit.estimators.one_run import bound_epsilon_one_run_split
 from audit.game import INCLUSION_PROBABILITY
 from audit.roc import measure_roc, paper_style_ratio, record_auc
 from audit.settings import AuditConfig
 from audit.shard import game_of
+from condensers.ledger import Entries
 from condensers.pool import Pool
 from condensers.randomness import stream
 from reports import schema
-from reports.rounding import decimals_apart, down
+from reports.rounding import decimals_apart, down, up
 
 NUM_EXPOSED = 16
 PROTOCOL_RECORDS = 1000
@@ -56,13 +58,15 @@ def summarise(
     members: np.ndarray,
     scores: np.ndarray,
     shards: dict[str, np.ndarray],
+    ledger: Entries | None = None,
 ) -> schema.Report:
-    """The whole record. `shards` holds accuracy and initial records of all runs."""
+    """The whole record. `shards` holds accuracy and initial records of all runs, `ledger` what touched the records."""
     roc = measure_roc(members, scores, confidence=config.confidence, seed=config.seed)
     headline = bound_epsilon_one_run_split(members, scores, delta=config.delta, confidence=config.confidence)
     pure = bound_epsilon_one_run_split(members, scores, delta=0.0, confidence=config.confidence)
     ratio = paper_style_ratio(roc)
-    verdict, reason = judge(config, headline)
+    claimed = _claim(config, ledger)
+    verdict, reason = judge(config, headline, claimed)
     game = game_of(config, pool.num_records)
     return schema.Report(
         command=reproduction_command(config),
@@ -74,7 +78,7 @@ def summarise(
         verdict_reason=reason,
         epsilon=headline,
         bounds=(headline, *([] if config.delta == 0 else [pure]), *([ratio] if ratio else [])),
-        claimed=_claim(config),
+        claimed=claimed,
         roc=roc,
         paper_style_epsilon=ratio.lower if ratio else None,
         utility=_utility(shards["accuracy"], config.confidence),
@@ -100,17 +104,19 @@ def summarise(
     )
 
 
-def judge(config: AuditConfig, bound: schema.EpsilonBound) -> tuple[str, str]:
+def judge(config: AuditConfig, bound: schema.EpsilonBound, claimed: schema.Claim | None) -> tuple[str, str]:
     """The verdict, and why, in a sentence."""
-    lower = down(bound.lower, decimals_apart(bound.lower, config.claim))
+    claim = None if claimed is None else claimed.epsilon_pld
+    lower = down(bound.lower, decimals_apart(bound.lower, claim))
     found = f"ε is at least {lower} with {bound.confidence:.0%} confidence at δ = {bound.delta:g}"
-    if config.claim is None:
+    if claim is None:
         return "NO CLAIM", f"Nothing is claimed for {config.method}, so nothing can be refuted; measured: {found}."
-    if bound.lower > config.claim:
-        return "REFUTED", f"The claim is ε ≤ {config.claim:g}, but {found}."
+    stated = f"{claim:g}" if config.claim is not None else up(claim, decimals_apart(bound.lower, claim))
+    if bound.lower > claim:
+        return "REFUTED", f"The claim is ε ≤ {stated}, but {found}."
     return (
         "NOT REFUTED",
-        f"The claim is ε ≤ {config.claim:g}; this attack shows that {found}, which does not contradict it. "
+        f"The claim is ε ≤ {stated}; this attack shows that {found}, which does not contradict it. "
         "A stronger attack might.",
     )
 
@@ -161,9 +167,10 @@ def most_exposed(pool: Pool, members: np.ndarray, scores: np.ndarray) -> tuple[s
     )
 
 
-def _claim(config: AuditConfig) -> schema.Claim | None:
+def _claim(config: AuditConfig, ledger: Entries | None) -> schema.Claim | None:
+    """What is stated, or else what the accountants prove for what ran."""
     if config.claim is None:
-        return None
+        return None if ledger is None else claim_from_ledger(ledger, config.delta)
     return schema.Claim(epsilon_rdp=None, epsilon_pld=config.claim, delta=config.delta, source="stated with --claim")
 
 
@@ -232,6 +239,8 @@ def reproduction_command(config: AuditConfig) -> str:
     parts += [f"--{name} {config.method_config[name]}" for name in ("ipc", "init") if name in config.method_config]
     if config.claim is not None:
         parts.append(f"--claim {config.claim:g}")
+    if config.epsilon is not None:
+        parts.append(f"--epsilon {config.epsilon:g}")
     if config.independent_randomness:
         parts.append("--independent-randomness")
     if config.shuffle_membership:

@@ -64,7 +64,8 @@ def condense_dm(
     if config.init == "real":
         images, records = initial_records(pool, included, config.ipc, randomness)
     else:
-        images, records = initial_noise(pool, config.ipc, randomness)
+        num_images, runs = pool.num_classes * config.ipc, len(randomness.runs)
+        images, records = initial_noise(num_images, tuple(pool.images.shape[1:]), runs, pool.images.device, randomness)
     network = Network(
         kind=config.extractor,
         input_shape=tuple(pool.images.shape[1:]),
@@ -72,7 +73,7 @@ def condense_dm(
         width=config.width,
         depth=config.depth,
     )
-    embedder = _embedder(network, compiled=config.compiled)
+    embedder = make_embedder(network, compiled=config.compiled)
     operations = parse_strategy(config.augmentation) if pool.images.ndim == 4 else ()
     members = included.cpu().numpy()
     state = {"images": images, "velocity": torch.zeros_like(images)}
@@ -96,7 +97,7 @@ def condense_dm(
 Embedder = Callable[[Parameters, Tensor], Tensor]
 
 
-def _embedder(network: Network, *, compiled: bool) -> Embedder:
+def make_embedder(network: Network, *, compiled: bool) -> Embedder:
     def embed_batch(parameters: Parameters, images: Tensor) -> Tensor:
         return embed(network, parameters, images.unsqueeze(0)).squeeze(0)
 
@@ -121,10 +122,10 @@ def real_class_means(
         chosen.append(order + records.start)
         weights.append(taken / taken.sum(1, keepdims=True, dtype=np.float32))
     images = torch.cat(
-        [_augmented(pool.images[to_device(index, pool.images.device)], drawn[k]) for k, index in enumerate(chosen)]
+        [augmented(pool.images[to_device(index, pool.images.device)], drawn[k]) for k, index in enumerate(chosen)]
     )
     with torch.no_grad():
-        features = _embed_in_chunks(images, embedder, parameters, network)
+        features = embed_in_chunks(images, embedder, parameters, network)
     parts = features.split([len(index) for index in chosen])
     return torch.stack([to_device(w, images.device) @ part for w, part in zip(weights, parts, strict=True)], 1)
 
@@ -151,8 +152,11 @@ def matching_gradient(
     embedder: Embedder,
     parameters: Parameters,
     network: Network,
+    combine: Callable[[Tensor], Tensor] = lambda features: features.mean(1),
 ) -> Tensor:
     """∂/∂S of Σ_runs Σ_classes ‖mean ψ(T_c) − mean ψ(S_c)‖², Eq. (6) of arXiv:2206.00240.
+
+    `combine` makes one vector of a class's features `[units, ipc, features]`; the mean, unless told otherwise.
 
     A (run, class) pair is a unit of its own, so units go through the network in chunks whose size changes nothing
     but rounding.
@@ -160,25 +164,25 @@ def matching_gradient(
     runs, num_classes = means.shape[:2]
     leaf = images.detach().requires_grad_()
     by_class = leaf.view(runs, num_classes, ipc, *images.shape[2:]).transpose(0, 1)
-    augmented = torch.stack([_augmented(by_class[k].flatten(0, 1), drawn[k]) for k in range(num_classes)])
-    units = augmented.view(num_classes * runs, ipc, *images.shape[2:])
+    batch = torch.stack([augmented(by_class[k].flatten(0, 1), drawn[k]) for k in range(num_classes)])
+    units = batch.view(num_classes * runs, ipc, *images.shape[2:])
     targets = means.transpose(0, 1).reshape(num_classes * runs, -1)
     gradient = torch.empty_like(units)
     size = max(1, chunk_size(network, images.device) // ipc)
     for start in range(0, len(units), size):
         part = units[start : start + size].detach().requires_grad_()
         features = embedder(parameters, part.flatten(0, 1)).view(len(part), ipc, -1)
-        gap = targets[start : start + size] - features.mean(1)
+        gap = targets[start : start + size] - combine(features)
         (gradient[start : start + size],) = torch.autograd.grad(gap.square().sum(), part)
     (through,) = torch.autograd.grad(units, leaf, gradient)
     return through
 
 
-def _augmented(images: Tensor, drawn: Augmentation | None) -> Tensor:
+def augmented(images: Tensor, drawn: Augmentation | None) -> Tensor:
     return images if drawn is None else augment(images, drawn)
 
 
-def _embed_in_chunks(images: Tensor, embedder: Embedder, parameters: Parameters, network: Network) -> Tensor:
+def embed_in_chunks(images: Tensor, embedder: Embedder, parameters: Parameters, network: Network) -> Tensor:
     """Embed in chunks of one size, the last one padded, so that a compiled network meets one shape."""
     size = min(chunk_size(network, images.device), len(images))
     padding = -len(images) % size

@@ -1,12 +1,14 @@
 """Where synthetic images start: public noise, or private records."""
 
+import math
+
 import numpy as np
 import torch
 from torch import Tensor
 
 from condensers.errors import BadConfig
 from condensers.pool import Pool
-from condensers.randomness import Randomness, draw_normal, to_device
+from condensers.randomness import PublicRandomness, Randomness, draw_normal, to_device
 
 INITS = ("random", "real")
 
@@ -17,6 +19,17 @@ def validate_size(*, ipc: int, init: str) -> None:
         raise BadConfig(f"--ipc {ipc}: at least 1 image per class is needed")
     if init not in INITS:
         raise BadConfig(f"--init {init!r} is not one of {', '.join(INITS)}")
+
+
+def validate_private_size(*, ipc: int, init: str, batch: int, noise_multiplier: float) -> None:
+    """What every config of a private method must satisfy."""
+    validate_size(ipc=ipc, init=init)
+    if init == "real":
+        raise BadConfig("--init real: images that start from private records have no privacy left; use --init random")
+    if batch < 1:
+        raise BadConfig(f"batch={batch}: must be at least 1")
+    if not (noise_multiplier > 0 and math.isfinite(noise_multiplier)):
+        raise BadConfig(f"noise_multiplier={noise_multiplier}: must be a positive number")
 
 
 def check_members(pool: Pool, included: Tensor, randomness: Randomness, *, at_least: int, why: str) -> None:
@@ -37,12 +50,16 @@ def balanced_labels(num_classes: int, ipc: int, runs: int, device: torch.device)
     return torch.arange(num_classes, device=device).repeat_interleave(ipc).expand(runs, -1)
 
 
-def initial_noise(pool: Pool, ipc: int, randomness: Randomness) -> tuple[Tensor, Tensor]:
+def initial_noise(
+    num_images: int,
+    input_shape: tuple[int, ...],
+    runs: int,
+    device: torch.device,
+    randomness: Randomness | PublicRandomness,
+) -> tuple[Tensor, Tensor]:
     """The same standard normal noise for every run, and −1 for its records."""
-    num_images, device = pool.num_classes * ipc, pool.images.device
-    shape = (num_images, *pool.images.shape[1:])
+    shape = (num_images, *input_shape)
     noise = draw_normal(randomness.public("initial images"), shape, device)
-    runs = len(randomness.runs)
     return noise.repeat(runs, *[1] * noise.ndim).view(runs, *shape), torch.full(
         (runs, num_images), -1, dtype=torch.int64, device=device
     )

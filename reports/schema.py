@@ -176,9 +176,7 @@ def _report_from(raw: dict[str, Any]) -> Report:
         ceiling = math.inf if entry["ceiling"] is None else entry["ceiling"]
         # Of all numbers only an infinite ratio (no false positive) and an infinite ceiling are written as null.
         lower = math.inf if entry["lower"] is None else entry["lower"]
-        return EpsilonBound(
-            **{**entry, "ceiling": ceiling, "lower": lower, "assumptions": tuple(entry["assumptions"])}
-        )
+        return EpsilonBound(**{**entry, "ceiling": ceiling, "lower": lower, "assumptions": tuple(entry["assumptions"])})
 
     typed = {
         "epsilon": bound(raw["epsilon"]),

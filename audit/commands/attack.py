@@ -29,6 +29,7 @@ OPTIONS: list[Callable[[Callable[..., Any]], Callable[..., Any]]] = [
     click.option("--delta", type=float, default=1e-5, show_default=True, help="δ of the bound."),
     click.option("--confidence", type=float, default=0.95, show_default=True, help="Of bound and intervals."),
     click.option("--claim", type=float, help="An ε claimed for the method: REFUTED (exit 4) if the bound exceeds it."),
+    click.option("--epsilon", type=float, help="Calibrate a private method's noise to this ε at --delta."),
     click.option("--independent-randomness", is_flag=True,
                  help="Every run draws its own networks and noise: the papers' terms; slower."),
     click.option("--shuffle-membership", is_flag=True,

@@ -13,10 +13,11 @@ from torch import Tensor
 from attacks.victims import VictimConfig, query_victims, train_victims, victim_network
 from condensers.errors import BadConfig
 from condensers.pool import CondensedBatch, Pool
-from condensers.randomness import Randomness, stream
-from condensers.registry import Method, Track, all_methods, untracked
+from condensers.randomness import PublicRandomness, Randomness, stream
+from condensers.registry import Method, Track, all_methods, condense_runs, untracked
 
 IPC = 2
+SIZES = (12.0, 12.0, 12.0)
 SMALL = {"iterations": 4, "width": 4, "depth": 1, "batch": 6, "compiled": False}
 
 
@@ -57,7 +58,8 @@ def condense(
 ) -> CondensedBatch:
     chosen = included[[run % len(included) for run in runs]]
     randomness = Randomness(seed=seed, runs=runs)
-    return method.condense(pool, chosen, small_config(method, init), randomness=randomness, track=track)
+    config = small_config(method, init)
+    return condense_runs(method, pool, chosen, config, class_sizes=SIZES, randomness=randomness, track=track)[0]
 
 
 def assert_same_bytes(found: CondensedBatch, expected: CondensedBatch) -> None:
@@ -161,27 +163,24 @@ def test_interrupted_loop_goes_on_from_its_state(
     assert_same_bytes(condense(method, init, small_pool, small_members, track=resuming), expected)
 
 
-class Listener(Randomness):
-    """Randomness that remembers which public streams were asked for."""
-
-    def public(self, purpose: str, *counters: int) -> np.random.Generator:
-        asked.append((purpose, *counters))
-        return super().public(purpose, *counters)
-
-
-asked: list[tuple[str | int, ...]] = []
-
-
 @every_method
 def test_public_streams_do_not_depend_on_runs_or_members(
-    method: Method, init: str, small_pool: Pool, small_members: Tensor
+    method: Method, init: str, small_pool: Pool, small_members: Tensor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The adversary knows them: a key that knew the run or its members would leak them."""
+    asked: list[tuple[str | int, ...]] = []
+    draw = PublicRandomness.public
+
+    def listening(self: PublicRandomness, purpose: str, *counters: int) -> np.random.Generator:
+        asked.append((purpose, *counters))
+        return draw(self, purpose, *counters)
+
+    monkeypatch.setattr(PublicRandomness, "public", listening)
     calls = []
     for runs, members in (((0, 1), small_members[:2]), ((7, 9), ~small_members[:2])):
         asked.clear()
-        randomness = Listener(seed=1, runs=runs)
-        method.condense(small_pool, members, small_config(method, init), randomness=randomness, track=untracked)
+        randomness = Randomness(seed=1, runs=runs)
+        condense_runs(method, small_pool, members, small_config(method, init), class_sizes=SIZES, randomness=randomness)
         calls.append(set(asked))
     assert calls[0] == calls[1]
 

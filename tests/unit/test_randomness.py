@@ -33,3 +33,23 @@ def test_normal_draws_against_theory():
     draws = stream(0, "normal").standard_normal(200_000)
     assert abs(draws.mean()) < 5 / np.sqrt(len(draws))
     assert abs(draws.var() - 1) < 5 * np.sqrt(2 / len(draws))
+
+
+def test_each_private_stream_against_the_streams_one_by_one():
+    randomness = Randomness(seed=5, runs=(3, 1, 8))
+    for position, generator in enumerate(randomness.each_private("noise", 4)):
+        alone = randomness.private(position, "noise", 4)
+        np.testing.assert_array_equal(generator.random(3, dtype=np.float32), alone.random(3, dtype=np.float32))
+        np.testing.assert_array_equal(generator.standard_normal(9), alone.standard_normal(9))
+
+
+def test_private_streams_of_the_operating_system_have_fresh_keys_and_leave_the_public_ones_alone(monkeypatch):
+    asked = []
+    monkeypatch.setattr("secrets.randbits", lambda bits: asked.append(bits) or 7 + len(asked))
+    randomness = Randomness(seed=5, runs=(0, 1), from_operating_system=True)
+    first = [generator.random() for generator in randomness.each_private("noise", 0)]
+    second = [randomness.private(position, "noise", 0).random() for position in (0, 1)]
+    assert asked == [128] * 4
+    assert len(set(first + second)) == 4
+    seeded = Randomness(seed=5, runs=(0, 1))
+    assert randomness.public("network", 1).random() == seeded.public("network", 1).random()

@@ -7,14 +7,14 @@ from audit.resolve import resolve_config
 from audit.settings import AuditConfig, default_augmentation, parse_changes
 from audit.summary import judge, reproduction_command
 from condensers.dm import DmConfig
-from condensers.errors import BadConfig
-from reports.schema import EpsilonBound
+from condensers.errors import BadConfig, BadInput
+from reports.schema import Claim, EpsilonBound
 
 FLAGS = {
     "method": "dm", "dataset": "digits", "records": 200, "ipc": None, "ratio": None, "init": None, "level": "model",
     "preset": "quick", "changes": (), "test_runs": None, "queries": 1, "delta": 1e-5, "confidence": 0.95, "claim": None,
     "independent_randomness": False, "shuffle_membership": False, "seed": 0, "device": "cpu", "compiled": "off",
-    "jobs": 1, "shard_runs": None, "data_root": None, "shadows": 16,
+    "jobs": 1, "shard_runs": None, "data_root": None, "shadows": 16, "epsilon": None,
 }  # fmt: skip
 
 
@@ -96,6 +96,43 @@ def test_verdicts(claim, lower, verdict):
         lower=lower, delta=1e-5, confidence=0.95, estimator="one-run", unit="record", num_trials=10, ceiling=10.0,
         assumptions=(),
     )  # fmt: skip
-    found, reason = judge(config_of(claim=claim), bound)
+    claimed = None if claim is None else Claim(epsilon_rdp=None, epsilon_pld=claim, delta=1e-5, source="stated")
+    found, reason = judge(config_of(claim=claim), bound, claimed)
     assert found == verdict
     assert "safe" not in reason
+
+
+def test_epsilon_calibrates_the_noise_of_a_private_method_and_is_not_overshot():
+    from audit.accounting.ledger import claim_from_ledger
+    from audit.game import nominal_class_sizes
+    from condensers.registry import get_method
+
+    flags = {**FLAGS, "method": "ldpdc", "changes": ("batch=5",), "epsilon": 2.0}
+    config, pool = resolve_config("lira", flags)
+    method = get_method("ldpdc")
+    claim = claim_from_ledger(method.plan(method.config(**config.method_config), nominal_class_sizes(pool)), 1e-5)
+    assert 1.99 < claim.epsilon_pld <= 2.0 <= claim.epsilon_rdp
+    assert "--epsilon 2" in reproduction_command(config)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"method": "dm", "epsilon": 1.0}, "dm adds no noise"),
+        ({"method": "ldpdc", "epsilon": 0.0}, "target epsilon 0"),
+        ({"method": "ldpdc", "epsilon": -1.0}, "target epsilon -1"),
+        ({"method": "ldpdc", "epsilon": 1.0, "delta": 1.0}, "delta"),
+        ({"method": "ldpdc", "epsilon": 1.0, "delta": 0.0}, "delta"),
+        ({"method": "ldpdc", "epsilon": 1.0, "changes": ("noise_multiplier=2",)}, "both decide the noise"),
+        ({"method": "ldpdc", "changes": ("batch=5", "noise_multiplier=0.002")}, "more noise"),
+        ({"method": "ldpdc", "changes": ("batch=5", "noise_multiplier=0.0001")}, "noise multiplier 0.0001"),
+        ({"method": "ldpdc", "changes": ("batch=11",)}, "batch=11: must lie in 1…10"),
+        ({"method": "ndpdc", "init": "real"}, "no privacy left"),
+    ],
+    ids=str,
+)
+def test_bad_input_of_private_methods_is_one_line(changes, said):
+    flags = {"changes": ("batch=5",), **changes}
+    with pytest.raises(BadInput, match=said) as told:
+        config_of(**flags)
+    assert "\n" not in str(told.value)

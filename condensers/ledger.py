@@ -1,0 +1,104 @@
+"""What touched the private records: plain facts, equal for equal mechanisms; what they cost is decided elsewhere.
+
+A noise multiplier is the standard deviation of the noise over the sensitivity of the sum that it hides: the clipping
+norm where a record is added or removed (Poisson samples), twice the clipping norm where one is replaced (fixed-size
+samples).
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from condensers.errors import BadConfig, BadData
+
+EVERYBODY = None  # the group of all records; an integer is the group of the records of that class
+Group = int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Poisson:
+    """Every record is in the sample independently with probability `rate`; a record is added or removed."""
+
+    rate: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.rate <= 1:
+            raise BadConfig(f"sampling rate {self.rate:g}: must lie in (0, 1]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixedSize:
+    """`batch` out of `population` records without replacement; a record is replaced."""
+
+    batch: int
+    population: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.batch <= self.population:
+            raise BadConfig(f"batch={self.batch}: must lie in 1…{self.population}, the records to sample from")
+
+
+Sampling = Poisson | FixedSize
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """One noisy sum over a sample of the group."""
+
+    group: Group
+    sampling: Sampling
+    noise_multiplier: float
+
+    def __post_init__(self) -> None:
+        if not self.noise_multiplier > 0:
+            raise BadConfig(f"noise_multiplier={self.noise_multiplier:g}: must be positive")
+
+
+Entries = tuple[tuple[Event, int], ...]
+
+
+class Ledger:
+    """Events and how often each took place; its size does not grow with the number of equal releases.
+
+    `num_releases` counts calls at the door and numbers their random streams, so that no noise is ever used twice.
+    """
+
+    def __init__(self) -> None:
+        self.num_releases = 0
+        self._counts: dict[Event, int] = {}
+
+    def write(self, events: Iterable[Event]) -> None:
+        """Enter the events of one call at the door."""
+        self.num_releases += 1
+        for event in events:
+            self._counts[event] = self._counts.get(event, 0) + 1
+
+    @property
+    def entries(self) -> Entries:
+        return tuple(sorted(self._counts.items(), key=repr))
+
+    def to_tensor(self) -> Tensor:
+        """Bytes of JSON, to stand beside the tensors of a checkpoint or a shard."""
+        events = [
+            {**asdict(event), "kind": type(event.sampling).__name__, "count": count} for event, count in self.entries
+        ]
+        text = json.dumps({"releases": self.num_releases, "events": events}, sort_keys=True)
+        return torch.from_numpy(np.frombuffer(text.encode(), dtype=np.uint8).copy())
+
+    @staticmethod
+    def from_tensor(stored: Tensor) -> "Ledger":
+        ledger = Ledger()
+        try:
+            record = json.loads(stored.cpu().numpy().tobytes())
+            ledger.num_releases = record["releases"]
+            for entry in record["events"]:
+                sampling = {"Poisson": Poisson, "FixedSize": FixedSize}[entry["kind"]](**entry["sampling"])
+                event = Event(group=entry["group"], sampling=sampling, noise_multiplier=entry["noise_multiplier"])
+                ledger._counts[event] = entry["count"]
+        except (KeyError, TypeError, ValueError) as error:
+            raise BadData(f"not a ledger ({type(error).__name__}: {error})") from None
+        return ledger

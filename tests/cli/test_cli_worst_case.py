@@ -1,0 +1,61 @@
+import json
+import sys
+
+import pytest
+from calibration.planted_faults import noise_halved
+
+from audit.cli import main
+
+SMALL = ("--trials", "3000", "--rate", "1", "--set", "noise_multiplier=2")
+
+
+def run(monkeypatch, capsys, *arguments):
+    monkeypatch.setattr(sys, "argv", ["audit", "worst-case", *arguments])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    printed = capsys.readouterr()
+    return stop.value.code, printed.out, printed.err
+
+
+def test_record_for_machines_and_exit_0_where_nothing_is_refuted(monkeypatch, capsys):
+    code, out, _ = run(monkeypatch, capsys, "--method", "ldpdc", *SMALL, "--json")
+    record = json.loads(out)
+    assert code == 0
+    assert record["verdict"] == "NOT REFUTED"
+    assert record["level"] == "transcript"
+    assert record["claimed"]["epsilon_pld"] <= record["claimed"]["epsilon_rdp"]
+    assert [bound["estimator"] for bound in record["bounds"]] == ["family", "clopper-pearson", "gaussian"]
+    assert record["tightness"] == pytest.approx(record["epsilon"]["lower"] / record["claimed"]["epsilon_pld"])
+    assert 0.5 < record["tightness"] < 1.0
+    assert record["canary_length"] == pytest.approx(1.0)
+    assert record["ledger"][0]["count"] == 10
+
+
+def test_exit_4_where_half_of_the_noise_is_missing(monkeypatch, capsys):
+    with noise_halved():
+        code, out, _ = run(monkeypatch, capsys, "--method", "ldpdc", *SMALL)
+    assert code == 4
+    assert out.startswith("REFUTED")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--method", "dm"), "claims nothing"),
+        (("--method", "dpmix"), "fixed size"),
+        (("--method", "ldpdc", "--epsilon", "0"), "epsilon 0"),
+        (("--method", "ldpdc", "--epsilon", "1", "--delta", "1"), "delta"),
+        (("--method", "ldpdc", "--rate", "0"), "--rate 0"),
+        (("--method", "ldpdc", "--trials", "10", "--rate", "1"), "--trials 10"),
+        (("--method", "ldpdc", "--epsilon", "1", "--set", "noise_multiplier=1"), "both decide"),
+        (("--method", "ldpdc", "--set", "noise_multiplier=0.002"), "more noise"),
+        (("--method", "ldpdc", "--set", "wrong=1"), "no such setting"),
+    ],
+    ids=str,
+)
+def test_bad_input_is_one_line_and_exit_2(monkeypatch, capsys, arguments, said):
+    code, out, err = run(monkeypatch, capsys, *arguments)
+    assert code == 2
+    assert out == ""
+    assert said in err
+    assert err.count("\n") == 1
