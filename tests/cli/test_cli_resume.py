@@ -4,7 +4,6 @@
 
 import contextlib
 import importlib
-import itertools
 import multiprocessing
 import os
 import resource
@@ -21,14 +20,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import ROOT
-from test_cli_attack import TINY, Run, compute_inline, inline, resolve, run
+from test_cli_attack import TINY, Run, compute_inline, inline, run
 
 import audit.executor
 import audit.pipeline
-import audit.shard
 from audit.cli import main
 from audit.data.load import load_pool
-from audit.shard import compute_shard, load_checked_pool, num_shards
 from audit.store import RunDirectory
 from condensers.randomness import stream
 
@@ -391,76 +388,6 @@ def test_another_shard_size_changes_scores_by_rounding_only(
     reports = [audit.pipeline.schema.load(directory_in(out).report.read_text()) for out in (calm, tmp_path)]
     assert reports[0].verdict == reports[1].verdict
     assert reports[0].roc.auc == pytest.approx(reports[1].roc.auc, abs=1e-3)
-
-
-class Interruption(Exception):
-    """Stands for a kill in the middle of a shard."""
-
-
-@pytest.mark.parametrize("flags", ["", "--independent-randomness"])
-@pytest.mark.parametrize("stop", [1, 4, 7, 11])
-def test_a_shard_goes_on_from_its_checkpoint(
-    tiny: list[str], flags: str, stop: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Stopped after any of its steps, a shard repeats none of those it saved, and ends in the same bytes."""
-    monkeypatch.setattr(audit.shard, "CHECKPOINT_SECONDS", 0.0)
-    config = resolve([*tiny, *flags.split()])
-    pool = load_checked_pool(config, None)
-    assert num_shards(config) == NUM_SHARDS
-
-    def compute(name: str, report: Callable[[int, float], None]) -> Path:
-        directory = RunDirectory(tmp_path / name)
-        directory.create()
-        compute_shard(config, pool, directory, 1, report)
-        return directory.shard(1)
-
-    steps: list[float] = []
-    undisturbed = compute("calm", lambda _, fraction: steps.append(fraction)).read_bytes()
-    assert steps == sorted(steps)
-    assert steps[-1] == 1.0
-
-    count = itertools.count(1)
-
-    def interrupt(_: int, fraction: float) -> None:
-        if next(count) == stop:
-            raise Interruption(fraction)
-
-    with pytest.raises(Interruption):
-        compute("torn", interrupt)
-    partial = list((tmp_path / "torn" / "shards").glob("*.partial"))
-    assert partial
-    left: list[float] = []
-    assert compute("torn", lambda _, fraction: left.append(fraction)).read_bytes() == undisturbed
-    assert left == steps[stop:]
-    assert [path.name for path in (tmp_path / "torn" / "shards").iterdir()] == ["00001.safetensors"]
-
-
-def test_damaged_checkpoints_are_ignored(tiny: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit.shard, "CHECKPOINT_SECONDS", 0.0)
-    config = resolve(tiny)
-    pool = load_checked_pool(config, None)
-    directory = RunDirectory(tmp_path / "run")
-    directory.create()
-    compute_shard(config, pool, directory, 0, lambda *_: None)
-    whole = directory.shard(0).read_bytes()
-
-    def interrupt(_: int, fraction: float) -> None:
-        if fraction > 0.5:
-            raise Interruption
-
-    with pytest.raises(Interruption):
-        compute_shard(config, pool, directory, 0, interrupt)
-    checkpoint = directory.checkpoint(0, "condense")
-    saved = checkpoint.read_bytes()
-    flipped = bytearray(saved)
-    flipped[-5] ^= 1
-    for damaged in (b"", saved[:-7], bytes(flipped), whole, os.urandom(300)):
-        directory.shard(0).unlink(missing_ok=True)
-        checkpoint.write_bytes(damaged)
-        steps: list[float] = []
-        compute_shard(config, pool, directory, 0, lambda _, fraction, steps=steps: steps.append(fraction))
-        assert directory.shard(0).read_bytes() == whole
-        assert len(steps) == 6 + 6 + 1, "it began anew"
 
 
 def test_a_second_process_is_kept_out(tiny: list[str], calm: Path, run: Run, tmp_path: Path) -> None:

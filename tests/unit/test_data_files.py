@@ -79,7 +79,7 @@ def test_idx_without_test_files_has_no_test_split(tmp_path: Path) -> None:
     assert load_test("mnist", data_root=tmp_path) is None
 
 
-GOOD_IMAGES = gzip.compress(idx(random_bytes(20, 28, 28)))
+GOOD_IMAGES = gzip.compress(idx(random_bytes(20, 28, 28)), mtime=0)
 
 
 @pytest.mark.parametrize(
@@ -89,13 +89,13 @@ GOOD_IMAGES = gzip.compress(idx(random_bytes(20, 28, 28)))
         (b"<html><body>404</body></html>", "is a web page, not a gzip archive"),
         (GOOD_IMAGES[:5000], "truncated"),
         (GOOD_IMAGES[:300] + b"\xff" * 300 + GOOD_IMAGES[600:], "damaged gzip archive"),
-        (gzip.compress(idx(random_bytes(20, 28, 27))), "images of 28×27 pixels"),
-        (gzip.compress(idx(random_bytes(20, 28, 28))[:-5]), "announces 20×28×28 bytes but holds 15675"),
-        (gzip.compress(idx(random_bytes(20, 28, 28)) + b"x"), "announces 20×28×28 bytes but holds 15681"),
-        (gzip.compress(idx(TEN)), "not an idx3 file of bytes .starts with 00000801, expected 00000803"),
-        (gzip.compress(b"\0\0\x08\x03\0\0"), "ends within its header"),
-        (gzip.compress(b"some words"), "is text, not an idx3 file"),
-        (gzip.compress(idx(random_bytes(19, 28, 28))), "19 records but 20 labels"),
+        (gzip.compress(idx(random_bytes(20, 28, 27)), mtime=0), "images of 28×27 pixels"),
+        (gzip.compress(idx(random_bytes(20, 28, 28))[:-5], mtime=0), "announces 20×28×28 bytes but holds 15675"),
+        (gzip.compress(idx(random_bytes(20, 28, 28)) + b"x", mtime=0), "announces 20×28×28 bytes but holds 15681"),
+        (gzip.compress(idx(TEN), mtime=0), "not an idx3 file of bytes .starts with 00000801, expected 00000803"),
+        (gzip.compress(b"\0\0\x08\x03\0\0", mtime=0), "ends within its header"),
+        (gzip.compress(b"some words", mtime=0), "is text, not an idx3 file"),
+        (gzip.compress(idx(random_bytes(19, 28, 28)), mtime=0), "19 records but 20 labels"),
     ],
 )
 def test_bad_idx_is_named(tmp_path: Path, content: bytes, words: str) -> None:

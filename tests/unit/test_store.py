@@ -1,16 +1,22 @@
-"""The run directory: whoever finds a file finds it whole, and what was altered is noticed."""
+"""The run directory: whoever finds a file finds it whole, what was altered is noticed, checkpoints are gone on from."""
 
 import errno
+import itertools
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
 
+import audit.shard
+from audit.commands.attack import lira
+from audit.resolve import resolve_config
+from audit.settings import AuditConfig
+from audit.shard import compute_shard, load_checked_pool
 from audit.store import (
     DamagedShard,
     RunDirectory,
@@ -196,3 +202,82 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
         assert busy.exists(), "the one that was kept out must not sweep"
     with directory.held():
         pass
+
+
+def resolve(flags: str) -> AuditConfig:
+    """A small audit: two runs in a shard, six steps of condensing, six of training."""
+    tiny = (
+        "--records 200 --shadows 24 --shard-runs 2 --set iterations=6 --set width=4 --set depth=1 "
+        "--set victim.width=4 --set victim.depth=1 --set victim.epochs=6"
+    )
+    context = lira.make_context("lira", [*tiny.split(), *flags.split()])
+    return resolve_config("lira", context.params)[0]
+
+
+class Interruption(Exception):
+    """Stands for a kill in the middle of a shard."""
+
+
+@pytest.mark.parametrize("flags", ["", "--independent-randomness"])
+@pytest.mark.parametrize("stop", [1, 4, 7, 11])
+def test_a_shard_goes_on_from_its_checkpoint(
+    flags: str, stop: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopped after any of its steps, a shard repeats none of those it saved, and ends in the same bytes."""
+    monkeypatch.setattr(audit.shard, "CHECKPOINT_SECONDS", 0.0)
+    config = resolve(flags)
+    pool = load_checked_pool(config, None)
+
+    def compute(name: str, report: Callable[[int, float], None]) -> Path:
+        directory = RunDirectory(tmp_path / name)
+        directory.create()
+        compute_shard(config, pool, directory, 1, report)
+        return directory.shard(1)
+
+    steps: list[float] = []
+    undisturbed = compute("calm", lambda _, fraction: steps.append(fraction)).read_bytes()
+    assert steps == sorted(steps)
+    assert steps[-1] == 1.0
+
+    count = itertools.count(1)
+
+    def interrupt(_: int, fraction: float) -> None:
+        if next(count) == stop:
+            raise Interruption(fraction)
+
+    with pytest.raises(Interruption):
+        compute("torn", interrupt)
+    partial = list((tmp_path / "torn" / "shards").glob("*.partial"))
+    assert partial
+    left: list[float] = []
+    assert compute("torn", lambda _, fraction: left.append(fraction)).read_bytes() == undisturbed
+    assert left == steps[stop:]
+    assert [path.name for path in (tmp_path / "torn" / "shards").iterdir()] == ["00001.safetensors"]
+
+
+def test_damaged_checkpoints_are_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit.shard, "CHECKPOINT_SECONDS", 0.0)
+    config = resolve("")
+    pool = load_checked_pool(config, None)
+    directory = RunDirectory(tmp_path / "run")
+    directory.create()
+    compute_shard(config, pool, directory, 0, lambda *_: None)
+    whole = directory.shard(0).read_bytes()
+
+    def interrupt(_: int, fraction: float) -> None:
+        if fraction > 0.5:
+            raise Interruption
+
+    with pytest.raises(Interruption):
+        compute_shard(config, pool, directory, 0, interrupt)
+    checkpoint = directory.checkpoint(0, "condense")
+    saved = checkpoint.read_bytes()
+    flipped = bytearray(saved)
+    flipped[-5] ^= 1
+    for damaged in (b"", saved[:-7], bytes(flipped), whole, os.urandom(300)):
+        directory.shard(0).unlink(missing_ok=True)
+        checkpoint.write_bytes(damaged)
+        steps: list[float] = []
+        compute_shard(config, pool, directory, 0, lambda _, fraction, steps=steps: steps.append(fraction))
+        assert directory.shard(0).read_bytes() == whole
+        assert len(steps) == 6 + 6 + 1, "it began anew"
