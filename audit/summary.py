@@ -233,12 +233,12 @@ def reproduction_command(config: AuditConfig) -> str:
     parts += [f"--test-runs {config.test_runs}", f"--dataset {shlex.quote(config.dataset)}"]
     if config.records is not None:
         parts.append(f"--records {config.records}")
-    parts += [f"--preset {config.preset}", f"--seed {config.seed}", f"--delta {config.delta:g}"]
-    parts += [f"--confidence {config.confidence:g}", f"--queries {config.queries}", f"--device {config.device}"]
+    parts += [f"--preset {config.preset}", f"--seed {config.seed}", f"--delta {config.delta!r}"]
+    parts += [f"--confidence {config.confidence!r}", f"--queries {config.queries}", f"--device {config.device}"]
     parts += [f"--shard-runs {config.shard_runs}"]
     parts += [f"--{name} {config.method_config[name]}" for name in ("ipc", "init") if name in config.method_config]
     if config.claim is not None:
-        parts.append(f"--claim {config.claim:g}")
+        parts.append(f"--claim {config.claim!r}")
     if config.epsilon is not None:
         parts.append(f"--epsilon {config.epsilon:g}")
     if config.independent_randomness:
@@ -247,5 +247,5 @@ def reproduction_command(config: AuditConfig) -> str:
         parts.append("--shuffle-membership")
     if "compiled" in config.method_config:
         parts.append(f"--compile {'on' if config.method_config['compiled'] else 'off'}")
-    parts += [f"--set {name}={value}" for name, value in config.changes.items()]
+    parts += [f"--set {shlex.quote(f'{name}={value}')}" for name, value in config.changes.items()]
     return " ".join(parts)

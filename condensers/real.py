@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from condensers.errors import BadConfig
 from condensers.initial import balanced_labels, initial_records, validate_size
 from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import Randomness
@@ -19,6 +20,8 @@ class RealConfig:
 
     def __post_init__(self) -> None:
         validate_size(ipc=self.ipc, init=self.init)
+        if self.init != "real":
+            raise BadConfig(f"--init {self.init}: the method real releases records as they are; leave --init out")
 
 
 @condenser("real", config=RealConfig, presets={"quick": {}})

@@ -3,6 +3,8 @@
 How often each bound exceeds a known epsilon, how close it comes by number of trials, and what breaks.
 """
 
+import resource
+import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -25,12 +27,15 @@ from simulated_audits import (
 
 from audit.accounting.epsilon import epsilon_pld
 from audit.accounting.events import subsampled_gaussian
-from audit.estimators.bayesian import credible_epsilon
-from audit.estimators.clopper_pearson import rectangle_epsilons
-from audit.estimators.evidence import RunCounts
+from audit.estimators.bayesian import bound_epsilon_bayesian, credible_epsilon
+from audit.estimators.clopper_pearson import bound_epsilon_clopper_pearson, rectangle_epsilons
+from audit.estimators.evidence import RecordEvidence, RunCounts, RunEvidence
 from audit.estimators.family import bound_epsilon_family
-from audit.estimators.gaussian import gaussian_mu
+from audit.estimators.gaussian import bound_epsilon_gaussian, gaussian_epsilon, gaussian_mu
+from audit.estimators.one_run import bound_epsilon_one_run_records, one_run_ceiling
+from audit.estimators.one_run_fdp import bound_epsilon_one_run_fdp, largest_rejected_mu
 from audit.estimators.trials import upper_limits
+from audit.plan import ESTIMATORS
 
 NUM_AUDITS = 2000
 CHOICES = ("fixed", "split", "median", "grid")
@@ -201,7 +206,8 @@ def _credible(runs: RunAudits, choice: str) -> str:
 
 
 def naive() -> Iterator[str]:
-    yield "### Choosing on the tested data: % of 2000 audits of a mechanism with epsilon 0 that certify more, delta 0\n"
+    yield "### Choosing on the tested data: % of 2000 audits of a mechanism with epsilon 0 that certify more\n"
+    yield "500 runs of each class at delta 1e-5, or 1000 coins at delta 0.\n"
     yield head("way", "%")
     game = simulate_runs(mechanisms()["nothing"], num_audits=NUM_AUDITS, num_attacks=5, per_side=500, seed=51)
     best = _naive_clopper_pearson(game)
@@ -230,7 +236,7 @@ def _naive_clopper_pearson(game: RunAudits) -> np.ndarray:
     called = np.arange(1, 2 * num_trials + 1)
     missed_upper = upper_limits(num_trials - hits, num_trials, SIGNIFICANCE / 2)
     wrong_upper = upper_limits(called - hits, num_trials, SIGNIFICANCE / 2)
-    return rectangle_epsilons(missed_upper, wrong_upper, 0.0).max(axis=-1)
+    return rectangle_epsilons(missed_upper, wrong_upper, DELTA).max(axis=-1)
 
 
 def _naive_one_run(coins: RecordAudits) -> tuple[np.ndarray, np.ndarray]:
@@ -260,11 +266,67 @@ def _turns_left(first: tuple[int, int, int], second: tuple[int, int, int], third
     return (second[0] - first[0]) * (third[1] - first[1]) >= (second[1] - first[1]) * (third[0] - first[0])
 
 
+def ceilings() -> Iterator[str]:
+    yield "### Ceilings: what an attack without errors certifies, rule fixed beforehand\n"
+    yield head("n", "clopper-pearson", "gaussian", "bayesian", "one-run", "one-run-fdp")
+    settings = {"delta": DELTA, "confidence": 1 - SIGNIFICANCE}
+    for size in (64, 128, 256, 512, 1000):
+        runs = RunCounts(true_positives=size, false_negatives=0, false_positives=0, true_negatives=size)
+        mu = largest_rejected_mu(num_coins=size, num_guesses=size, num_correct=size, significance=SIGNIFICANCE)
+        figures = [
+            bound_epsilon_clopper_pearson(runs, **settings).lower,
+            bound_epsilon_gaussian(runs, **settings).lower,
+            bound_epsilon_bayesian(runs, **settings).lower,
+            one_run_ceiling(num_coins=size, delta=DELTA, significance=SIGNIFICANCE),
+            float(gaussian_epsilon(mu, DELTA)),
+        ]
+        yield row(str(size), *(f"{figure:.3f}" for figure in figures))
+
+
+def speed() -> Iterator[str]:
+    yield "### Speed: a bound from 1,000,000 scores, seconds of processor time\n"
+    yield head("estimator", *CHOICES)
+    mechanism = _gaussian(2.0)
+    game = simulate_records(mechanism, num_audits=1, num_attacks=1, shape=(10, 100_000), seed=71)
+    members, scores = game.members[0, 0], game.scores[0, 0]
+    records = RecordEvidence(members=members, scores=scores)
+    runs = RunEvidence(member_scores=scores[members], non_member_scores=scores[~members])
+    for estimator, evidence in (
+        (bound_epsilon_clopper_pearson, runs),
+        (bound_epsilon_gaussian, runs),
+        (bound_epsilon_bayesian, runs),
+        (bound_epsilon_one_run_records, records),
+        (bound_epsilon_one_run_fdp, records),
+    ):
+        cells = []
+        for choice in choices(mechanism).values():
+            started = time.process_time()
+            name = estimator(evidence, delta=DELTA, confidence=1 - SIGNIFICANCE, choice=choice).estimator
+            cells.append(f"{time.process_time() - started:.2f}")
+        yield row(name, *cells)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    yield f"\nPeak memory of the process so far: {peak:.0f} MiB."
+
+
+def planned() -> Iterator[str]:
+    yield "### Plan against simulation: tightness on the Gaussian mechanism, split\n"
+    yield head("epsilon", "estimator", "trials", "expected", "median of 200 audits")
+    for epsilon, num_trials in ((1.0, 8000), (4.0, 2000), (4.0, 8000)):
+        mechanism = _gaussian(epsilon)
+        runs = simulate_runs(mechanism, num_audits=200, num_attacks=1, per_side=num_trials // 2, seed=61)
+        for estimator in ESTIMATORS:
+            if estimator.unit == "run":
+                expected = estimator.expect(num_trials // 2, float(gaussian_mu(epsilon, DELTA)), DELTA, SIGNIFICANCE)[0]
+                found = np.median(runs.bounds(estimator.name, choices(mechanism)["split"], 1))
+                cells = (f"{expected / epsilon:.2f}", f"{found / epsilon:.2f}")
+                yield row(f"{epsilon:g}", estimator.name, f"{num_trials:,}", *cells)
+
+
 def main() -> None:
     truth = epsilon_pld(subsampled_gaussian(sampling_rate=RATE, noise_multiplier=NOISE, steps=STEPS), DELTA)
     print(f"delta {DELTA:g}, confidence {1 - SIGNIFICANCE:g}; gaussian: epsilon 4; laplace: scale 1/2; subsampled")
     print(f"gaussian: rate {RATE}, noise multiplier {NOISE}, {STEPS} steps, epsilon {truth:.3f}\n")
-    for part in (calibration, tightness, outside, naive):
+    for part in (speed, ceilings, calibration, tightness, planned, outside, naive):
         for line in part():
             print(line, flush=True)
         print()

@@ -146,7 +146,7 @@ def snapshot(out: Path) -> dict[Path, int]:
 
 def test_kills_and_interrupts_against_an_undisturbed_run(tiny: list[str], calm: Path, run: Run, tmp_path: Path) -> None:
     out = tmp_path / "torn"
-    moment = stream(int(time.time()), "moment").uniform(0, 0.5, 3)
+    moment = stream(0, "moment").uniform(0, 0.5, 3)
 
     with started([*tiny, "--out", str(out), "--jobs", "2"], tmp_path) as process:
         assert process.stderr is not None
