@@ -23,7 +23,7 @@ NAME = "one-run-fdp"
 ASSUMPTIONS = ("the mechanism is mu-GDP, as a full-batch Gaussian mechanism is",)
 _LARGEST_MU = 30.0
 _BOUND_STEPS = 40
-_SELECTION_STEPS = 12
+_SELECTION_STEPS = 10
 
 
 def gaussian_rejected(*, num_coins: int, num_guesses: int, num_correct: int, mu: float, significance: float) -> bool:
