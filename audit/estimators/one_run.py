@@ -33,7 +33,7 @@ from condensers.errors import BadInput
 from reports.schema import EpsilonBound
 
 NAME = "one-run"
-_SELECTION_STEPS = 10
+SELECTION_STEPS = 10
 _BOUND_STEPS = 60
 
 
@@ -185,7 +185,7 @@ def bound_epsilon_one_run_records(
     return bound_from_records(
         evidence,
         bounds,
-        objective=lambda guesses, significance: bounds(guesses, significance, _SELECTION_STEPS),
+        objective=lambda guesses, significance: bounds(guesses, significance, SELECTION_STEPS),
         estimator=NAME,
         assumptions=(),
         delta=delta,

@@ -23,7 +23,7 @@ NAME = "one-run-fdp"
 ASSUMPTIONS = ("the mechanism is mu-GDP, as a full-batch Gaussian mechanism is",)
 _LARGEST_MU = 30.0
 _BOUND_STEPS = 40
-_SELECTION_STEPS = 10
+SELECTION_STEPS = 10
 
 
 def gaussian_rejected(*, num_coins: int, num_guesses: int, num_correct: int, mu: float, significance: float) -> bool:
@@ -89,7 +89,7 @@ def bound_epsilon_one_run_fdp(
     return bound_from_records(
         evidence,
         lambda guesses, significance: gaussian_epsilon(mus(guesses, significance, _BOUND_STEPS), delta),
-        objective=lambda guesses, significance: mus(guesses, significance, _SELECTION_STEPS),
+        objective=lambda guesses, significance: mus(guesses, significance, SELECTION_STEPS),
         estimator=NAME,
         assumptions=ASSUMPTIONS,
         delta=delta,

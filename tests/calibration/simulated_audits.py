@@ -14,6 +14,7 @@ from scipy import stats
 from audit.accounting.curve import TradeoffCurve, tradeoff_curve
 from audit.accounting.epsilon import epsilon_pld
 from audit.accounting.events import subsampled_gaussian
+from audit.estimators import one_run, one_run_fdp
 from audit.estimators.clopper_pearson import clopper_pearson_epsilons
 from audit.estimators.curve import corners_below, normal_gaps
 from audit.estimators.gaussian import gaussian_epsilon, gaussian_mu, gaussian_mus
@@ -24,6 +25,7 @@ from audit.estimators.thresholds import Fixed, Grid, MedianOfSplits, Split, Thre
 from audit.estimators.trials import ErrorCounts, count_errors_of_scores
 
 DELTA = 1e-5
+SELECTION_STEPS = {"one-run": one_run.SELECTION_STEPS, "one-run-fdp": one_run_fdp.SELECTION_STEPS}
 SIGNIFICANCE = 0.05
 RATE, NOISE, STEPS = 0.3, 1.0, 4
 
@@ -164,7 +166,7 @@ class RecordAudits:
             self.members[:, :num_tries],
             self.scores[:, :num_tries],
             choice,
-            lambda looks: record_values(estimator, looks, significance, delta, num_steps=10),
+            lambda looks: record_values(estimator, looks, significance, delta, num_steps=SELECTION_STEPS[estimator]),
         )
         each = share_significance(significance, num_looks=guesses.num_looks, num_agreeing=guesses.num_agreeing)
         values = agreed(record_values(estimator, guesses, each, delta, num_steps=30), guesses.num_agreeing)
