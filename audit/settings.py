@@ -17,6 +17,7 @@ import attacks
 import audit
 import condensers
 from attacks.victims import VictimConfig
+from audit.data.load import physical_memory
 from condensers.errors import BadConfig
 from condensers.networks import Network
 from condensers.pool import Pool
@@ -193,13 +194,8 @@ def fit_shard(network: Network, num_images: int, device: str, num_runs: int) -> 
     if device.startswith("cuda"):
         room = torch.cuda.get_device_properties(device).total_memory // 4
     else:
-        room = min(2 << 30, memory_bytes() // (4 * (os.cpu_count() or 1)))
+        room = int(min(2 << 30, physical_memory() / (4 * (os.cpu_count() or 1))))
     return max(1, min(MOST_RUNS_PER_SHARD, num_runs, room // per_run))
-
-
-def memory_bytes() -> int:
-    """Physical memory of this machine."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def versions() -> dict[str, str]:
