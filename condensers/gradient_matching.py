@@ -17,7 +17,7 @@ def gradient_distance(target: Parameters, found: Parameters) -> Tensor:
     A row is all weights that lead to one output node; biases and norms, which have no rows, are left out as in the
     official code.
     """
-    total = torch.zeros(1)
+    total = torch.zeros(1, device=next(iter(target.values())).device)
     for name, wanted in target.items():
         if wanted.ndim > 2:
             wanted_rows, found_rows = wanted.flatten(2), found[name].flatten(2)

@@ -3,6 +3,10 @@
 A noise multiplier is the standard deviation of the noise over the sensitivity of the sum that it hides: the clipping
 norm where a record is added or removed (Poisson samples), twice the clipping norm where one is replaced (fixed-size
 samples).
+
+Two marks tell apart what ran from what a published proof says of it: `noise_by` other than "clip" is noise whose scale
+depends on the records, so that the multiplier is a claim and no guarantee; an event that is not `accounted` took place
+and is left out of the claim.
 """
 
 import json
@@ -17,6 +21,7 @@ from condensers.errors import BadConfig, BadData
 
 EVERYBODY = None  # the group of all records; an integer is the group of the records of that class
 Group = int | None
+NOISE_BY = ("clip", "batch-max")  # what the noise multiplier is a multiple of: the clip, or the sample's largest norm
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +46,11 @@ class FixedSize:
         if not 1 <= self.batch <= self.population:
             raise BadConfig(f"batch={self.batch}: must lie in 1…{self.population}, the records to sample from")
 
+    @property
+    def rate(self) -> float:
+        """How likely a record is in the sample."""
+        return self.batch / self.population
+
 
 Sampling = Poisson | FixedSize
 
@@ -52,10 +62,14 @@ class Event:
     group: Group
     sampling: Sampling
     noise_multiplier: float
+    noise_by: str = "clip"
+    accounted: bool = True
 
     def __post_init__(self) -> None:
         if not self.noise_multiplier > 0:
             raise BadConfig(f"noise_multiplier={self.noise_multiplier:g}: must be positive")
+        if self.noise_by not in NOISE_BY:
+            raise BadConfig(f"noise_by={self.noise_by!r} is not one of {', '.join(NOISE_BY)}")
 
 
 Entries = tuple[tuple[Event, int], ...]
@@ -97,8 +111,8 @@ class Ledger:
             ledger.num_releases = record["releases"]
             for entry in record["events"]:
                 sampling = {"Poisson": Poisson, "FixedSize": FixedSize}[entry["kind"]](**entry["sampling"])
-                event = Event(group=entry["group"], sampling=sampling, noise_multiplier=entry["noise_multiplier"])
-                ledger._counts[event] = entry["count"]
+                plain = {name: entry[name] for name in ("group", "noise_multiplier", "noise_by", "accounted")}
+                ledger._counts[Event(sampling=sampling, **plain)] = entry["count"]
         except (KeyError, TypeError, ValueError) as error:
             raise BadData(f"not a ledger ({type(error).__name__}: {error})") from None
         return ledger

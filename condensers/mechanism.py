@@ -17,6 +17,10 @@ place in every run, and whoever is not in is replaced by a blank, whose vector i
 the replacements that the guarantee covers. Where N of the pool's P places are expected to be taken, a batch of L·P/N
 places holds L records on average, at the rate L/N.
 
+Two published faults are made here as well, and are marked in ledger and release so that an audit can refute them by
+measurement: noise scaled by the largest norm of the sample (`noise_by="batch-max"`, Dyn-PSG), and releases that the
+proof leaves out (`accounted=False`, the last round of PSG's code).
+
 `vectors` must treat every record by itself (no batch norm, no sorting): the sensitivity counts on it, and a contract
 test checks it for every method. Sums and noise are float32, so the guarantee is that of the real-valued mechanism
 (cf. Mironov, On Significance of the Least Significant Bits for Differential Privacy, 2012).
@@ -30,7 +34,7 @@ import torch
 from torch import Tensor
 
 from condensers.errors import BadConfig
-from condensers.ledger import Event, FixedSize, Group, Ledger, Poisson, Sampling
+from condensers.ledger import EVERYBODY, Event, FixedSize, Group, Ledger, Poisson, Sampling
 from condensers.pool import Pool
 from condensers.randomness import Randomness, to_device
 
@@ -64,6 +68,8 @@ class Release:
     noise_multiplier: float
     per_run: bool
     sums: Tensor
+    noise_by: str = "clip"
+    accounted: bool = True
 
 
 Listener = Callable[[Release], None]
@@ -93,9 +99,9 @@ class Door:
         self.__randomness = randomness
         self.__listeners = tuple(listeners)
 
-    def poisson(self, label: int, batch: int) -> Poisson:
+    def poisson(self, group: Group, batch: int) -> Poisson:
         """The sample of which `batch` records are expected."""
-        return class_sampling(self.class_sizes, label, batch)
+        return class_sampling(self.class_sizes, group, batch)
 
     def release(
         self,
@@ -106,6 +112,8 @@ class Door:
         noise_multiplier: float,
         per_run: bool = False,
         chunk: int | None = None,
+        noise_by: str = "clip",
+        accounted: bool = True,
     ) -> Tensor:
         """Noisy sums `[runs, requests, dim]` of the clipped vectors of fresh samples.
 
@@ -114,17 +122,29 @@ class Door:
         """
         if not clip > 0:
             raise BadConfig(f"clip={clip:g}: must be positive")
-        events = [Event(group=r.group, sampling=r.sampling, noise_multiplier=noise_multiplier) for r in requests]
+        events = [
+            Event(
+                group=request.group,
+                sampling=request.sampling,
+                noise_multiplier=noise_multiplier,
+                noise_by=noise_by,
+                accounted=accounted,
+            )
+            for request in requests
+        ]
         index = self.ledger.num_releases
         runs_at_a_time = self.num_runs if per_run else 1
         size = chunk or max(1, CHUNK_BYTES // (4 * dim * runs_at_a_time))
         taken, noise = self._draw(requests, dim, index)
         add_up = self._sum_per_run if per_run else self._sum_shared
         sums = torch.zeros(self.num_runs, len(requests), dim, device=self.device)
+        norms = torch.full((self.num_runs, len(requests), 1), clip, device=self.device)
         for position, (request, sample) in enumerate(zip(requests, taken, strict=True)):
             add_up(sums[:, position], request, sample, clip, size)
-        scales = [noise_multiplier * clip * _sensitivity(request.sampling) for request in requests]
-        sums += to_device(noise, self.device) * torch.tensor(scales, device=self.device).view(1, -1, 1)
+            if noise_by == "batch-max":
+                norms[:, position, 0] = self._largest_norms(request, sample, clip, size, per_run=per_run)
+        scales = [noise_multiplier * sensitivity(request.sampling) for request in requests]
+        sums += to_device(noise, self.device) * norms * torch.tensor(scales, device=self.device).view(1, -1, 1)
         self.ledger.write(events)
         release = Release(
             index=index,
@@ -133,6 +153,8 @@ class Door:
             noise_multiplier=noise_multiplier,
             per_run=per_run,
             sums=sums,
+            noise_by=noise_by,
+            accounted=accounted,
         )
         for listener in self.__listeners:
             listener(release)
@@ -173,16 +195,37 @@ class Door:
         return [_take(*each) for each in zip(members, parts, (r.sampling for r in requests), strict=True)], noise
 
     def _sum_shared(self, sums: Tensor, request: Request, sample: np.ndarray, clip: float, size: int) -> None:
+        for weights, clipped in self._clipped_shared(request, sample, clip, size):
+            sums += weights @ clipped
+
+    def _sum_per_run(self, sums: Tensor, request: Request, sample: np.ndarray, clip: float, size: int) -> None:
+        for weights, clipped in self._clipped_per_run(request, sample, clip, size):
+            sums += torch.einsum("rk,rkd->rd", weights, clipped)
+
+    def _largest_norms(self, request: Request, sample: np.ndarray, clip: float, size: int, *, per_run: bool) -> Tensor:
+        """S_dyn of Dyn-PSG: the largest clipped norm in each run's sample, 0 where that is empty; it is private."""
+        parts = (self._clipped_per_run if per_run else self._clipped_shared)(request, sample, clip, size)
+        largest = torch.zeros(self.num_runs, device=self.device)
+        for weights, clipped in parts:
+            largest = torch.maximum(largest, (weights * torch.linalg.vector_norm(clipped, dim=-1)).amax(1))
+        return largest
+
+    def _clipped_shared(
+        self, request: Request, sample: np.ndarray, clip: float, size: int
+    ) -> Iterator[tuple[Tensor, Tensor]]:
+        """Part by part: in whose sample records are, `[runs, part]`, and their clipped vectors, `[part, dim]`."""
         union = np.flatnonzero(sample.any(0))
         first = self._records(request.group).start
         for start in range(0, len(union), size):
             part = union[start : start + size]
             where = to_device(part + first, self.device)
             vectors = request.vectors(self.__pool.images[where], self.__pool.labels[where])
-            weights = to_device(sample[:, part].astype(np.float32), self.device)
-            sums += weights @ clip_vectors(vectors, clip)
+            yield to_device(sample[:, part].astype(np.float32), self.device), clip_vectors(vectors, clip)
 
-    def _sum_per_run(self, sums: Tensor, request: Request, sample: np.ndarray, clip: float, size: int) -> None:
+    def _clipped_per_run(
+        self, request: Request, sample: np.ndarray, clip: float, size: int
+    ) -> Iterator[tuple[Tensor, Tensor]]:
+        """As `_clipped_shared`, with vectors `[runs, part, dim]` of each run's own network."""
         first = self._records(request.group).start
         counts = sample.sum(1)
         # The sampled records first, filled up with others of weight 0.
@@ -191,8 +234,7 @@ class Door:
         for start in range(0, order.shape[1], size):
             where = to_device(order[:, start : start + size] + first, self.device)
             vectors = request.vectors(self.__pool.images[where], self.__pool.labels[where])
-            clipped = clip_vectors(vectors, clip)
-            sums += torch.einsum("rk,rkd->rd", to_device(weights[:, start : start + size], self.device), clipped)
+            yield to_device(weights[:, start : start + size], self.device), clip_vectors(vectors, clip)
 
 
 def _take(members: np.ndarray, coins: np.ndarray, sampling: Sampling) -> np.ndarray:
@@ -205,12 +247,12 @@ def _take(members: np.ndarray, coins: np.ndarray, sampling: Sampling) -> np.ndar
             return members & (np.argsort(np.argsort(coins, axis=1), axis=1) < places)
 
 
-def class_sampling(class_sizes: tuple[float, ...], label: int, batch: int) -> Poisson:
-    """Poisson sampling of a class at L/N_c (Algorithms 1 and 2 of Zheng & Li), N_c public."""
-    size = class_sizes[label]
+def class_sampling(class_sizes: tuple[float, ...], group: Group, batch: int) -> Poisson:
+    """Poisson sampling of a class at L/N_c (Algorithms 1 and 2 of Zheng & Li), of everybody at B/N; N_c public."""
+    size, whole = (sum(class_sizes), "the whole set") if group is EVERYBODY else (class_sizes[group], f"class {group}")
     if not 1 <= batch <= size:
         raise BadConfig(
-            f"batch={batch}: must lie in 1…{int(size)}, since class {label} counts {size:g} records "
+            f"batch={batch}: must lie in 1…{int(size)}, since {whole} counts {size:g} records "
             "(in the membership game half of those in the pool); choose a smaller batch or a larger pool"
         )
     return Poisson(rate=batch / size)
@@ -222,6 +264,6 @@ def clip_vectors(vectors: Tensor, clip: float) -> Tensor:
     return torch.where(norms.isfinite(), vectors * (clip / norms.clamp(min=clip)), 0.0)
 
 
-def _sensitivity(sampling: Sampling) -> float:
+def sensitivity(sampling: Sampling) -> float:
     """In clipping norms: to replace a record is to remove one and to add one."""
     return 2.0 if isinstance(sampling, FixedSize) else 1.0

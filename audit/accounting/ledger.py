@@ -16,7 +16,12 @@ from reports.schema import Claim
 
 
 def ledger_event(entries: Entries) -> DpEvent:
-    """What a record meets: the releases of its class and those of everybody; classes are disjoint, hence parallel."""
+    """What a record meets: the releases of its class and those of everybody; classes are disjoint, hence parallel.
+
+    It is what is *claimed*: noise that depends on the records is taken at its word, and events that the published
+    accounting leaves out are left out here too. The audit at the door finds out.
+    """
+    entries = tuple(entry for entry in entries if entry[0].accounted)
     everybody = _composed(entry for entry in entries if entry[0].group is EVERYBODY)
     labels = sorted({event.group for event, _ in entries if event.group is not None})
     by_class = {str(label): _composed(entry for entry in entries if entry[0].group == label) for label in labels}
