@@ -1,20 +1,26 @@
 """The adversary of the transcript: it chooses the neighbouring pools and listens at the door.
 
 Neighbouring pools differ in one record, the canary; a run has it or not. The adversary knows everything public, so it
-turns the canary into its clipped vector by the very functions that the method gave to the door, and scores what it
-hears by the likelihood ratio of the mechanism that is claimed: along the canary's direction, of length c in a release,
-a Poisson sample at rate q gives (1 − q) N(0, s²) + q N(c, s²) with the canary and N(0, s²) without it, and that pair
-dominates every other (Mironov, Talwar, Zhang, arXiv:1908.10530; Zhu, Dong, Wang, arXiv:2106.08567).
+turns the canary into its clipped vector by the very functions that the method gave to the door (with the network of
+each run, where a run has its own: that is a function of earlier releases), and scores what it hears.
 
-Designs, which of the canary's class are members besides it:
+Designs, who is a member besides the canary:
 - "alone": nobody. The releases of a run without the canary are pure noise.
 - "opposed": one record of the opposite direction and half the length, both far longer than any clipping norm. Whoever
   clips the sum instead of the records lets the canary turn it round.
+- "ordinary": a few records with small pixels in every class, whose vectors are short beside the canary's where the
+  clipping norm leaves room. Whoever scales the noise by the records lets the canary change it.
+- "replaced": nobody, and where the canary is not, its antipode is: minus the canary, of another class. For samples of
+  fixed size only, whose guarantee speaks of replacing a record.
 
 Scores (higher: the canary was in). A sound mechanism leaves none of them below its curve.
-- "likelihood": the sum of the log-likelihood ratios of all releases.
+- "likelihood": the sum of the log-likelihood ratios of all releases under the mechanism that is claimed. With the canary
+  alone, of length c in a release, a Poisson sample at rate q gives (1 − q) N(0, s²) + q N(c, s²) against N(0, s²), and
+  that pair dominates every other (Mironov, Talwar, Zhang, arXiv:1908.10530; Zhu, Dong, Wang, arXiv:2106.08567).
 - "spread": the largest minus the smallest projection over the steps, which noise used twice cannot hide.
 - "reference": the largest gap to a run known to have no records, which noise shared by runs cannot hide.
+- "energy": the largest squared length of a release at right angles to the canary, in units of the claimed noise. The
+  canary adds nothing there, unless it changes the noise.
 """
 
 from dataclasses import dataclass
@@ -23,28 +29,49 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from condensers.errors import BadConfig
-from condensers.ledger import EVERYBODY, Poisson
-from condensers.mechanism import Release, Request, clip_vectors
+from condensers.ledger import EVERYBODY, Entries, FixedSize
+from condensers.mechanism import Release, Request, clip_vectors, sensitivity
 from condensers.pool import Pool
 from condensers.randomness import stream
 
 DESIGNS: dict[str, tuple[str, ...]] = {
-    "alone": ("likelihood", "spread", "reference"),
+    "alone": ("likelihood", "spread", "reference", "energy"),
     "opposed": ("likelihood",),
+    "ordinary": ("energy",),
+    "replaced": ("likelihood",),
 }
-LENGTH = 100.0  # of the canary's pixels, far outside [−1, 1]: an unclipped canary must show
+# Pixels of a canary, one of which the adversary chooses by trial runs. Far outside [−1, 1]: an unclipped canary must
+# show. Small: no network is sure of its class, so that the gradient of its loss is never short.
+LENGTHS = (100.0, 0.1)
+ORDINARY = 0.1  # pixels of ordinary records are uniform in ± this
+NUM_ORDINARY = 6  # in each class: an empty sample is then rare at the rates that are audited
+CANARY, OPPONENT, ANTIPODE, FIRST_ORDINARY = 0, 1, 2, 3  # places of a class
+PLACES = FIRST_ORDINARY + NUM_ORDINARY
 
 
-def neighbouring_pools(input_shape: tuple[int, ...], num_classes: int, seed: int) -> Pool:
-    """Two records for each class: the canary, a pattern of ±1 times `LENGTH`, and minus half of it."""
-    signs = stream(seed, "canaries").choice(np.array([-1.0, 1.0], dtype=np.float32), (num_classes, *input_shape))
-    canaries = torch.from_numpy(signs) * LENGTH
-    images = torch.stack([canaries, -canaries / 2], 1).flatten(0, 1)
+def designs_for(entries: Entries) -> tuple[str, ...]:
+    """The designs that are neighbours under the relation of these events."""
+    replacing = any(isinstance(event.sampling, FixedSize) for event, _ in entries)
+    return tuple(design for design in DESIGNS if replacing or design != "replaced")
+
+
+def headline_design(designs: tuple[str, ...]) -> str:
+    """Whose likelihood ratio the bounds are from: the worst pair of neighbours there is."""
+    return "replaced" if "replaced" in designs else "alone"
+
+
+def neighbouring_pools(input_shape: tuple[int, ...], num_classes: int, seed: int, length: float = LENGTHS[0]) -> Pool:
+    """All that any design needs: for each class a canary, a pattern of ±1 times `length`, and the other places."""
+    generator = stream(seed, "canaries")
+    signs = generator.choice(np.array([-1.0, 1.0], dtype=np.float32), (num_classes, *input_shape))
+    ordinary = ORDINARY * generator.uniform(-1, 1, (num_classes, NUM_ORDINARY, *input_shape)).astype(np.float32)
+    canaries = length * signs[:, None]
+    antipodes = -np.roll(canaries, 1, axis=0)  # of the canary of the class before
+    images = np.concatenate([canaries, -canaries / 2, antipodes, ordinary], axis=1)
     return Pool(
         name="neighbouring pools",
-        images=images,
-        labels=torch.arange(num_classes).repeat_interleave(2),
+        images=torch.from_numpy(images).flatten(0, 1),
+        labels=torch.arange(num_classes).repeat_interleave(PLACES),
         num_classes=num_classes,
     )
 
@@ -56,20 +83,41 @@ class Trials:
     design: str
     labels: np.ndarray
     has_canary: np.ndarray
+    num_classes: int
+
+    @property
+    def canaries(self) -> np.ndarray:
+        """The record of every run's canary."""
+        return self.labels * PLACES + CANARY
+
+    @property
+    def others(self) -> np.ndarray | None:
+        """The record that the likelihood must reckon with besides, where there is one."""
+        match self.design:
+            case "opposed":
+                return self.labels * PLACES + OPPONENT
+            case "replaced":
+                return (self.labels + 1) % self.num_classes * PLACES + ANTIPODE
+        return None
 
     def members(self, pool: Pool) -> Tensor:
         """Who is in: bool `[runs + 1, records]`."""
         included = np.zeros((len(self.labels) + 1, pool.num_records), dtype=bool)
         rows = np.arange(len(self.labels))
-        included[rows, 2 * self.labels] = self.has_canary
-        included[rows, 2 * self.labels + 1] = self.design == "opposed"
+        included[rows, self.canaries] = self.has_canary
+        if self.others is not None:
+            included[rows, self.others] = True if self.design == "opposed" else ~self.has_canary
+        if self.design == "ordinary":
+            included[:-1, np.arange(pool.num_records) % PLACES >= FIRST_ORDINARY] = True
         return torch.from_numpy(included)
 
 
 def make_trials(design: str, first: int, num_runs: int, num_classes: int) -> Trials:
     """Runs take turns over the classes, and with and without the canary."""
     numbers = np.arange(first, first + num_runs)
-    return Trials(design=design, labels=numbers // 2 % num_classes, has_canary=numbers % 2 == 0)
+    return Trials(
+        design=design, labels=numbers // 2 % num_classes, has_canary=numbers % 2 == 0, num_classes=num_classes
+    )
 
 
 class Eavesdropper:
@@ -78,68 +126,91 @@ class Eavesdropper:
     def __init__(self, pool: Pool, trials: Trials) -> None:
         self._pool, self._trials = pool, trials
         runs = len(trials.labels)
-        self.likelihood = np.zeros(runs)
-        self._low, self._high, self._gap = np.full(runs, np.inf), np.full(runs, -np.inf), np.zeros(runs)
+        self.likelihood, self._gap, self._energy = np.zeros(runs), np.zeros(runs), np.zeros(runs)
+        self._low, self._high = np.full(runs, np.inf), np.full(runs, -np.inf)
         self.shortest = np.inf  # of the canary's clipped vectors, in clipping norms
+        self._squares: list[float] = []
+
+    @property
+    def typical(self) -> float:
+        """Root mean square of the canary's clipped vectors, in clipping norms."""
+        return float(np.sqrt(np.mean(self._squares)))
 
     def __call__(self, release: Release) -> None:
         for position, request in enumerate(release.requests):
-            labels = range(self._pool.num_classes) if request.group is EVERYBODY else (request.group,)
-            for label in labels:
-                self._hear(release, request, position, int(label))
+            rows = np.arange(len(self._trials.labels))
+            if request.group is not EVERYBODY:
+                rows = np.flatnonzero(self._trials.labels == request.group)
+            if len(rows):
+                self._hear(release, request, position, rows)
 
-    def _hear(self, release: Release, request: Request, position: int, label: int) -> None:
-        rows = np.flatnonzero(self._trials.labels == label)
-        if not len(rows):
-            return
-        sums = release.sums[:, position].double()
-        canary, opponent = (
-            clip_vectors(self._vectors(release, request, record), release.clip).double()
-            for record in (2 * label, 2 * label + 1)
-        )
+    def _hear(self, release: Release, request: Request, position: int, rows: np.ndarray) -> None:
+        """In units of the clipping norm."""
+        sums = release.sums[:, position].double() / release.clip
+        heard, known = sums[rows], sums[-1]
+        canary = self._vectors(release, request, self._trials.canaries, rows)
         length = torch.linalg.vector_norm(canary, dim=-1)
         direction = canary / length.clamp(min=1e-30).unsqueeze(-1)
-        self.shortest = min(self.shortest, float(length.min()) / release.clip)
-        # `[runs]`, in units of the clipping norm
-        heard, reach, pull = (
-            ((values / release.clip).expand(len(sums)).cpu().numpy()[rows])
-            for values in ((sums * direction).sum(-1), length, (opponent * direction).sum(-1))
+        along = (heard * direction).sum(-1)
+        noise = release.noise_multiplier * sensitivity(request.sampling)
+        beside = (heard.square().sum(-1) - along.square()).clamp(min=0.0) / noise**2
+        self.shortest = min(self.shortest, float(length.min()))
+        self._squares.append(float(length.square().mean()))
+        others = self._trials.others
+        other = None if others is None else self._vectors(release, request, others, rows)
+        ratio = log_likelihood_ratio(
+            heard, canary, other, rate=request.sampling.rate, noise=noise, replaced=self._trials.design == "replaced"
         )
-        known = float((sums[-1] * direction[-1]).sum()) / release.clip
-        if self._trials.design == "alone":
-            pull = np.zeros_like(pull)
-        self.likelihood[rows] += log_likelihood_ratio(heard, reach, pull, request.sampling, release.noise_multiplier)
-        self._low[rows] = np.minimum(self._low[rows], heard)
-        self._high[rows] = np.maximum(self._high[rows], heard)
-        self._gap[rows] = np.maximum(self._gap[rows], np.abs(heard - known))
+        projections = along.cpu().numpy()
+        self.likelihood[rows] += ratio.cpu().numpy()
+        self._low[rows] = np.minimum(self._low[rows], projections)
+        self._high[rows] = np.maximum(self._high[rows], projections)
+        self._gap[rows] = np.maximum(self._gap[rows], (along - direction @ known).abs().cpu().numpy())
+        self._energy[rows] = np.maximum(self._energy[rows], beside.cpu().numpy())
 
-    def _vectors(self, release: Release, request: Request, record: int) -> Tensor:
-        """The record's vector, `[1, dim]`, or `[runs, dim]` where every run has a network of its own."""
-        image, label = self._pool.images[record : record + 1], self._pool.labels[record : record + 1]
-        if not release.per_run:
-            return request.vectors(image, label)
-        runs = len(release.sums)
-        return request.vectors(image.expand(runs, *image.shape), label.expand(runs, 1))[:, 0]
+    def _vectors(self, release: Release, request: Request, records: np.ndarray, rows: np.ndarray) -> Tensor:
+        """Clipped vectors `[rows, dim]` of the record that each run is about, by its own network where it has one."""
+        if release.per_run:
+            where = torch.from_numpy(np.append(records, records[0])).unsqueeze(1)  # the last run is nobody's
+            vectors = request.vectors(self._pool.images[where], self._pool.labels[where])[rows, 0]
+        else:
+            distinct, places = np.unique(records[rows], return_inverse=True)
+            vectors = request.vectors(self._pool.images[distinct], self._pool.labels[distinct])[places]
+        return clip_vectors(vectors, release.clip).double() / release.clip
 
     def scores(self) -> dict[str, np.ndarray]:
         """By name; those that the design is for."""
-        found = {"likelihood": self.likelihood, "spread": self._high - self._low, "reference": self._gap}
+        found = {
+            "likelihood": self.likelihood,
+            "spread": self._high - self._low,
+            "reference": self._gap,
+            "energy": self._energy,
+        }
         return {name: found[name] for name in DESIGNS[self._trials.design]}
 
 
 def log_likelihood_ratio(
-    heard: np.ndarray, reach: np.ndarray, pull: np.ndarray, sampling: object, noise_multiplier: float
-) -> np.ndarray:
-    """ln p(heard | canary in) − ln p(heard | not), if a record with projection `pull` is in either way."""
-    if not isinstance(sampling, Poisson):
-        raise BadConfig("worst-case: neighbours that differ by a replacement (fixed-size samples) are not audited here")
-    rate = sampling.rate
+    heard: Tensor, canary: Tensor, other: Tensor | None, *, rate: float, noise: float, replaced: bool = False
+) -> Tensor:
+    """ln p(heard | canary in) − ln p(heard | not), every record in a sample with probability `rate`.
 
-    def log_density(shift: np.ndarray) -> np.ndarray:
-        return -((heard - shift) ** 2) / (2 * noise_multiplier**2)
+    `other` is a record that is in either way or, where it is `replaced`, in the canary's place.
+    """
 
-    with np.errstate(divide="ignore"):
-        absent, present = np.log1p(-rate), np.log(rate)
-    without = np.logaddexp(absent + log_density(np.zeros_like(pull)), present + log_density(pull))
-    shifted = np.logaddexp(absent + log_density(reach), present + log_density(pull + reach))
-    return np.logaddexp(absent + without, present + shifted) - without
+    def shifted(by: Tensor) -> Tensor:
+        """ln of N(by, noise²) over N(0, noise²), at what was heard."""
+        return ((heard * by).sum(-1) - by.square().sum(-1) / 2) / noise**2
+
+    none = torch.zeros_like(heard[:, 0])
+    if other is None:
+        return _mixed(rate, none, shifted(canary))
+    if replaced:
+        return _mixed(rate, none, shifted(canary)) - _mixed(rate, none, shifted(other))
+    without = _mixed(rate, none, shifted(other))
+    return _mixed(rate, without, _mixed(rate, shifted(canary), shifted(canary + other))) - without
+
+
+def _mixed(rate: float, absent: Tensor, present: Tensor) -> Tensor:
+    """ln((1 − rate) e^absent + rate e^present)."""
+    rates = torch.tensor([1 - rate, rate], dtype=torch.float64, device=absent.device).log()
+    return torch.logaddexp(rates[0] + absent, rates[1] + present)

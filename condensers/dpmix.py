@@ -53,7 +53,12 @@ def _sampling(class_sizes: tuple[float, ...], batch: int) -> FixedSize:
     return FixedSize(batch=batch, population=population)
 
 
-@condenser("dpmix", config=DpmixConfig, presets={"quick": {"batch": 20}}, plan=plan_dpmix)
+@condenser(
+    "dpmix",
+    config=DpmixConfig,
+    presets={"quick": {"batch": 20}, "worst-case": {"ipc": 5, "batch": 10}},
+    plan=plan_dpmix,
+)
 def condense_dpmix(
     door: Door,
     config: DpmixConfig,

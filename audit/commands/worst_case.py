@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -17,7 +18,7 @@ INPUT_SHAPE = (1, 8, 8)
 @click.option("--epsilon", type=float, help="Calibrate the noise to this ε; default: the method's noise multiplier.")
 @click.option("--delta", type=float, default=1e-5, show_default=True, help="δ of claim and bounds.")
 @click.option("--trials", type=int, default=60_000, show_default=True, help="Runs, half of them with the canary.")
-@click.option("--rate", type=float, default=0.5, show_default=True, help="Rate at which a class is sampled.")
+@click.option("--rate", type=float, default=0.5, show_default=True, help="Rate at which a record is sampled.")
 @click.option(
     "--set",
     "changes",
@@ -27,6 +28,13 @@ INPUT_SHAPE = (1, 8, 8)
 )
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Of bounds and verdict.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("runs"),
+    show_default=True,
+    help="Folder that holds run directories; the record is kept in worst-case-METHOD-DIGEST/report.json.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the record of the audit as JSON.")  # fmt: skip
 def worst_case(**flags: Any) -> int:
     """The transcript level: the adversary chooses neighbouring pools and hears every noisy sum.
@@ -39,7 +47,10 @@ def worst_case(**flags: Any) -> int:
     from reports import schema
 
     report = run_worst_case(
-        _experiment(flags), _command(flags), lambda line: print(f"audit: {line}", file=sys.stderr, flush=True)
+        _experiment(flags),
+        _command(flags),
+        flags["out"],
+        lambda line: print(f"audit: {line}", file=sys.stderr, flush=True),
     )
     click.echo(schema.dump(report) if flags["as_json"] else _for_people(report), nl=not flags["as_json"])
     return 4 if report.verdict == "REFUTED" else 0
@@ -56,14 +67,13 @@ def _experiment(flags: dict[str, Any]) -> Any:
     if method.plan is None:
         private = ", ".join(name for name, other in all_methods().items() if other.private)
         raise BadConfig(f"--method {method.name}: claims nothing and has no door to listen at; private are {private}")
-    if "worst-case" not in method.presets:
-        raise BadConfig(f"--method {method.name}: not audited at the door yet (its samples are of fixed size)")
     if not 0 < flags["rate"] <= 1:
         raise BadConfig(f"--rate {flags['rate']}: must lie in (0, 1]")
     changes = split_changes(flags["changes"])
     check_changes(changes, {"": method.config})
-    config = method.config(**method.presets["worst-case"] | parse_changes(changes, method.config, prefix=""))
-    class_sizes = (config.batch / flags["rate"],) * NUM_CLASSES
+    preset = method.presets.get("worst-case", {})
+    config = method.config(**preset | parse_changes(changes, method.config, prefix=""))
+    class_sizes = _class_sizes(method, config, flags["rate"])
     if flags["epsilon"] is not None:
         if "noise_multiplier" in changes:
             raise BadConfig("--epsilon and --set noise_multiplier both decide the noise: give one of them")
@@ -83,6 +93,16 @@ def _experiment(flags: dict[str, Any]) -> Any:
     return experiment
 
 
+def _class_sizes(method: Any, config: Any, rate: float) -> tuple[float, ...]:
+    """Public class sizes with which a batch is sampled at this rate, from a class or from everybody."""
+    from condensers.ledger import EVERYBODY
+
+    per_class = (config.batch / rate,) * NUM_CLASSES
+    if all(event.group is EVERYBODY for event, _ in method.plan(config, per_class)):
+        return tuple(size / NUM_CLASSES for size in per_class)
+    return per_class
+
+
 def _command(flags: dict[str, Any]) -> str:
     parts = ["audit worst-case", f"--method {flags['method']}"]
     if flags["epsilon"] is not None:
@@ -93,14 +113,20 @@ def _command(flags: dict[str, Any]) -> str:
 
 
 def _for_people(report: Any) -> str:
-    claimed, family = report.claimed, report.epsilon
+    claimed, headline = report.claimed, report.epsilon
+    tightness = (
+        f"none: {report.tightness_reason}"
+        if report.tightness is None
+        else f"{report.tightness:.3f}  (epsilon of the family bound over the epsilon that PLD proves)"
+    )
     lines = [
         f"{report.verdict}  {report.verdict_reason}",
         "",
         f"claimed        epsilon {claimed.epsilon_pld:.3f} (PLD), {claimed.epsilon_rdp:.3f} (RDP) at delta "
         f"{claimed.delta:g}, from the {claimed.source}",
-        f"tightness      {report.tightness:.3f}  (epsilon of the family bound over the epsilon that PLD proves)",
-        f"canary         uses {report.canary_length:.1%} of the clipping norm in every release",
+        f"tightness      {tightness}",
+        f"canary         uses {report.canary_typical_length:.1%} of the clipping norm, at least "
+        f"{report.canary_length:.1%} in every release",
     ]
     lines += [
         f"{bound.estimator:<17}epsilon >= {bound.lower:.3f}  ({bound.confidence:.0%} confidence, {bound.num_trials} "
@@ -111,4 +137,4 @@ def _for_people(report: Any) -> str:
         f"{attempt.score + ', canary ' + attempt.design:<30}p = {attempt.test.p_value:.2g}"
         for attempt in report.attempts
     ]
-    return "\n".join([*lines, "", family.assumptions[-1]])
+    return "\n".join([*lines, "", headline.assumptions[-1], report.run_directory])

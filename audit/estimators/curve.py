@@ -9,7 +9,6 @@ rectangle below the Clopper-Pearson limits of both rates, each at half of the si
 confidence. As f never increases, the rectangle lies strictly below f exactly if its upper corner does. Unit: runs.
 """
 
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -24,6 +23,7 @@ from audit.estimators.thresholds import (
     share_significance,
 )
 from audit.estimators.trials import SHARED_ASSUMPTIONS, ErrorCounts, confidence_rectangle, count_errors
+from reports.worst_case import CurveTest
 
 NAME = "curve-test"
 _SMALLEST_P_VALUE = 1e-30
@@ -35,29 +35,6 @@ class Curve(Protocol):
     """What is claimed: the smallest false-negative rate that each false-positive rate leaves possible."""
 
     def false_negative_rate(self, false_positive_rate: Floats, /) -> Floats: ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class CurveTest:
-    """Outcome of the test. The corner is the upper end of the region at the stated confidence, after correction.
-
-    `p_value` is the smallest 1 - confidence at which the claim would have been refuted, all corrections included.
-    """
-
-    refuted: bool
-    p_value: float
-    confidence: float
-    false_positive_upper: float
-    false_negative_upper: float
-    allowed_false_negative_rate: float
-    counts: dict[str, int]
-    threshold: float | None
-    thresholds_tried: tuple[float, ...]
-    threshold_choice: str
-    correction: str
-    num_tries: int
-    assumptions: tuple[str, ...]
-    unit: str = "run"
 
 
 def corners_below(errors: ErrorCounts, curve: Curve, significance: float) -> Floats:

@@ -1,0 +1,125 @@
+"""The typed record of an audit at the door: what `report.json` of a run directory `worst-case-…` holds.
+
+Names of DESIGN.md are kept, as in reports/schema.py; here nothing is computed either.
+"""
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from reports.schema import SCHEMA, VERDICTS, Claim, EpsilonBound
+
+ATTACK = "worst-case"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CurveTest:
+    """Outcome of the test of a claim against its whole trade-off curve.
+
+    The corner is the upper end of the region at the stated confidence, after correction. `p_value` is the smallest
+    1 − confidence at which the claim would have been refuted, all corrections included.
+    """
+
+    refuted: bool
+    p_value: float
+    confidence: float
+    false_positive_upper: float
+    false_negative_upper: float
+    allowed_false_negative_rate: float
+    counts: dict[str, int]
+    threshold: float | None
+    thresholds_tried: tuple[float, ...]
+    threshold_choice: str
+    correction: str
+    num_tries: int
+    assumptions: tuple[str, ...]
+    unit: str = "run"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """One score of one design, tested."""
+
+    design: str
+    score: str
+    test: CurveTest
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorstCaseReport:
+    """An audit at the door, whole.
+
+    `tightness` is the ε of the family bound over the ε that PLD proves; None where no family is granted, and
+    `tightness_reason` says why. `canary_length` is that of the canary's shortest vector in any release, in clipping
+    norms, `canary_typical_length` the root of the mean square. Entries of `ledger` with a `noise_by` other than "clip",
+    or not `accounted`, are published faults that the claim passes over.
+    """
+
+    command: str
+    method: str
+    verdict: str
+    verdict_reason: str
+    epsilon: EpsilonBound
+    bounds: tuple[EpsilonBound, ...]
+    claimed: Claim
+    tightness: float | None
+    tightness_reason: str
+    attempts: tuple[Attempt, ...]
+    canary_length: float
+    canary_typical_length: float
+    ledger: tuple[dict[str, Any], ...]
+    config: dict[str, Any]
+    class_sizes: tuple[float, ...]
+    num_trials: int
+    seed: int
+    threat_model: tuple[str, ...]
+    versions: dict[str, str]
+    digest: str
+    run_directory: str
+    attack: str = ATTACK
+    dataset: str = "neighbouring pools"
+    level: str = "transcript"
+    schema: str = SCHEMA
+
+    def __post_init__(self) -> None:
+        if self.verdict not in VERDICTS:
+            raise ValueError(f"verdict {self.verdict!r} is not one of {', '.join(VERDICTS)}")
+
+
+def load_worst_case(text: str) -> WorstCaseReport:
+    """Read a `report.json` back; raises ValueError with one line when it is not the record of such an audit."""
+    try:
+        raw = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not JSON: {error}") from None
+    if not isinstance(raw, dict) or (raw.get("schema"), raw.get("attack")) != (SCHEMA, ATTACK):
+        found = f"{raw.get('schema')!r}, attack {raw.get('attack')!r}" if isinstance(raw, dict) else type(raw).__name__
+        raise ValueError(f"schema is {found}; expected {SCHEMA!r}, attack {ATTACK!r}")
+    try:
+        return WorstCaseReport(
+            **{
+                **raw,
+                "epsilon": _bound(raw["epsilon"]),
+                "bounds": tuple(_bound(entry) for entry in raw["bounds"]),
+                "claimed": Claim(**raw["claimed"]),
+                "attempts": tuple(_attempt(entry) for entry in raw["attempts"]),
+                "ledger": tuple(raw["ledger"]),
+                "class_sizes": tuple(raw["class_sizes"]),
+                "threat_model": tuple(raw["threat_model"]),
+            }
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"not a complete record of schema {SCHEMA}: {error}") from None
+
+
+def _bound(entry: dict[str, Any]) -> EpsilonBound:
+    # Infinite numbers are written as null.
+    infinite = {name: math.inf for name in ("lower", "ceiling") if entry[name] is None}
+    return EpsilonBound(**{**entry, **infinite, "assumptions": tuple(entry["assumptions"])})
+
+
+def _attempt(entry: dict[str, Any]) -> Attempt:
+    test = entry["test"]
+    listed = {name: tuple(test[name]) for name in ("thresholds_tried", "assumptions")}
+    return Attempt(design=entry["design"], score=entry["score"], test=CurveTest(**{**test, **listed}))
