@@ -14,9 +14,10 @@ Designs, who is a member besides the canary:
   fixed size only, whose guarantee speaks of replacing a record.
 
 Scores (higher: the canary was in). A sound mechanism leaves none of them below its curve.
-- "likelihood": the sum of the log-likelihood ratios of all releases under the mechanism that is claimed. With the canary
-  alone, of length c in a release, a Poisson sample at rate q gives (1 − q) N(0, s²) + q N(c, s²) against N(0, s²), and
-  that pair dominates every other (Mironov, Talwar, Zhang, arXiv:1908.10530; Zhu, Dong, Wang, arXiv:2106.08567).
+- "likelihood": the sum of the log-likelihood ratios of all releases under the mechanism that is claimed. With the
+  canary alone, of length c in a release, a Poisson sample at rate q gives (1 − q) N(0, s²) + q N(c, s²) against
+  N(0, s²), and that pair dominates every other (Mironov, Talwar, Zhang, arXiv:1908.10530; Zhu, Dong, Wang,
+  arXiv:2106.08567).
 - "spread": the largest minus the smallest projection over the steps, which noise used twice cannot hide.
 - "reference": the largest gap to a run known to have no records, which noise shared by runs cannot hide.
 - "energy": the largest squared length of a release at right angles to the canary, in units of the claimed noise. The

@@ -3,8 +3,8 @@
 Unit: runs, independent given the public randomness, which the adversary knows. Thresholds are chosen on a part of the
 runs and tested on the others; the canary is chosen by trial runs of its own. The verdict is that of the test against
 the whole trade-off curve which PLD proves for the ledger; every score of every design is one of `num_tries`. The
-bounds, and with them the tightness, were decided upon beforehand: they are those of the likelihood ratio with the canary
-alone or, for samples of fixed size, replaced.
+bounds, and with them the tightness, were decided upon beforehand: they are those of the likelihood ratio with the
+canary alone or, for samples of fixed size, replaced.
 
 The family bound grants that the mechanism is the claimed one but for its noise multiplier, and reads ε off the PLD of
 the smallest multiplier that is refuted. That is a lower bound only where this PLD is exact: for one Poisson-subsampled

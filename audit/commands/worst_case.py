@@ -11,13 +11,19 @@ from condensers.errors import BadConfig
 
 NUM_CLASSES = 2
 INPUT_SHAPE = (1, 8, 8)
+TRIALS, TRIALS_WITHOUT_TIGHTNESS = 60_000, 8000
 
 
 @click.command("worst-case")
 @click.option("--method", default="ndpdc", show_default=True, help="A private condenser; `audit methods` lists them.")
 @click.option("--epsilon", type=float, help="Calibrate the noise to this ε; default: the method's noise multiplier.")
 @click.option("--delta", type=float, default=1e-5, show_default=True, help="δ of claim and bounds.")
-@click.option("--trials", type=int, default=60_000, show_default=True, help="Runs, half of them with the canary.")
+@click.option(
+    "--trials",
+    type=int,
+    help=f"Runs, half of them with the canary. [default: {TRIALS}, or {TRIALS_WITHOUT_TIGHTNESS} where the claim "
+    "grants no family of mechanisms, so that there is no tightness to measure]",
+)
 @click.option("--rate", type=float, default=0.5, show_default=True, help="Rate at which a record is sampled.")
 @click.option(
     "--set",
@@ -46,9 +52,10 @@ def worst_case(**flags: Any) -> int:
     from audit.worst_case import run_worst_case
     from reports import schema
 
+    experiment = _experiment(flags)
     report = run_worst_case(
-        _experiment(flags),
-        _command(flags),
+        experiment,
+        _command({**flags, "trials": experiment.trials}),
         flags["out"],
         lambda line: print(f"audit: {line}", file=sys.stderr, flush=True),
     )
@@ -60,7 +67,7 @@ def _experiment(flags: dict[str, Any]) -> Any:
     from audit.accounting.ledger import calibrate_method, claim_from_ledger
     from audit.resolve import split_changes
     from audit.settings import check_changes, parse_changes
-    from audit.worst_case import Experiment
+    from audit.worst_case import Experiment, granted_family
     from condensers.registry import all_methods, get_method
 
     method = get_method(flags["method"])
@@ -78,18 +85,20 @@ def _experiment(flags: dict[str, Any]) -> Any:
         if "noise_multiplier" in changes:
             raise BadConfig("--epsilon and --set noise_multiplier both decide the noise: give one of them")
         config = calibrate_method(method, config, class_sizes, epsilon=flags["epsilon"], delta=flags["delta"])
+    planned = method.plan(config, class_sizes)
+    trials = TRIALS_WITHOUT_TIGHTNESS if isinstance(granted_family(planned), str) else TRIALS
     experiment = Experiment(
         method=method,
         config=config,
         class_sizes=class_sizes,
         input_shape=INPUT_SHAPE,
-        trials=flags["trials"],
+        trials=trials if flags["trials"] is None else flags["trials"],
         seed=flags["seed"],
         delta=flags["delta"],
         confidence=flags["confidence"],
     )
     if flags["epsilon"] is None:
-        claim_from_ledger(method.plan(config, class_sizes), flags["delta"])  # so little noise that nothing is claimed
+        claim_from_ledger(planned, flags["delta"])  # so little noise that nothing is claimed
     return experiment
 
 

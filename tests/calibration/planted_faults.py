@@ -10,7 +10,6 @@ from unittest import mock
 import numpy as np
 import torch
 
-from audit.transcript import DESIGNS
 from audit.worst_case import Attempt, Experiment, listen, try_all
 from condensers import mechanism
 from condensers.ledger import Event, Ledger, Poisson
@@ -150,7 +149,7 @@ def attempts_on(method: str, *, epsilon: float, trials: int, seed: int = 0) -> t
         delta=1e-5,
         confidence=0.95,
     )
-    return try_all(experiment, {design: listen(experiment, design, lambda _: None) for design in DESIGNS})
+    return try_all(experiment, {design: listen(experiment, design, lambda _: None) for design in experiment.designs})
 
 
 def main() -> None:

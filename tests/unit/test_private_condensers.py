@@ -131,7 +131,7 @@ def test_a_class_smaller_than_the_batch_is_refused(small_pool, small_members):
         condense("ldpdc", small_pool, small_members, LdpdcConfig(ipc=1, batch=13))
 
 
-@pytest.mark.parametrize("name", ["ldpdc", "ndpdc", "dpmix"])
+@pytest.mark.parametrize("name", ["ldpdc", "ndpdc", "dpmix", "psg", "dyn-psg"])
 def test_tables_are_condensed_too(name):
     """Records of 14 features; NDPDC through a linear layer of 14×64 (section V-D of Zheng & Li)."""
     rows = torch.from_numpy(stream(0, "table").uniform(-1, 1, (60, 14)).astype("float32"))
