@@ -1,12 +1,20 @@
 import json
 import sys
+from pathlib import Path
 
 import pytest
 from calibration.planted_faults import noise_halved
 
 from audit.cli import main
+from reports.worst_case import load_worst_case
 
 SMALL = ("--trials", "3000", "--rate", "1", "--set", "noise_multiplier=2")
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    """Records go to runs/ below here."""
+    monkeypatch.chdir(tmp_path)
 
 
 def run(monkeypatch, capsys, *arguments):
@@ -29,6 +37,9 @@ def test_record_for_machines_and_exit_0_where_nothing_is_refuted(monkeypatch, ca
     assert 0.5 < record["tightness"] < 1.0
     assert record["canary_length"] == pytest.approx(1.0)
     assert record["ledger"][0]["count"] == 10
+    kept = load_worst_case(Path(record["run_directory"], "report.json").read_text())
+    assert record["run_directory"] == f"runs/{kept.run_directory}"
+    assert kept.tightness == record["tightness"]
 
 
 def test_exit_4_where_half_of_the_noise_is_missing(monkeypatch, capsys):
@@ -38,11 +49,25 @@ def test_exit_4_where_half_of_the_noise_is_missing(monkeypatch, capsys):
     assert out.startswith("REFUTED")
 
 
+def test_dyn_psg_is_refuted_by_its_own_command(monkeypatch, capsys):
+    code, out, _ = run(monkeypatch, capsys, "--method", "dyn-psg", "--epsilon", "1", "--trials", "400", "--out", "kept")
+    assert code == 4
+    assert out.startswith("REFUTED")
+    assert "energy, canary ordinary" in out
+    assert "tightness      none: the noise depends on the records" in out
+    assert len(list(Path("kept").glob("worst-case-dyn-psg-*/report.json"))) == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (("--method", "dm"), "claims nothing"),
-        (("--method", "dpmix"), "fixed size"),
+        (("--method", "psg", "--epsilon", "-1"), "epsilon -1"),
+        (("--method", "psg", "--epsilon", "1", "--delta", "1"), "delta"),
+        (("--method", "psg", "--set", "noise_multiplier=0.002"), "more noise"),
+        (("--method", "psg", "--set", "prior=vae"), "prior='vae'"),
+        (("--method", "dyn-psg", "--set", "decay=0.9"), "decay=0.9"),
+        (("--method", "psg", "--set", "noise_multiplier=3", "--out", "/dev/null/runs"), "choose another --out"),
         (("--method", "ldpdc", "--epsilon", "0"), "epsilon 0"),
         (("--method", "ldpdc", "--epsilon", "1", "--delta", "1"), "delta"),
         (("--method", "ldpdc", "--rate", "0"), "--rate 0"),
