@@ -36,7 +36,7 @@ from torch import Tensor
 from condensers.errors import BadConfig
 from condensers.ledger import EVERYBODY, Event, FixedSize, Group, Ledger, Poisson, Sampling
 from condensers.pool import Pool
-from condensers.randomness import Randomness, to_device
+from condensers.randomness import Randomness, seeded_noise, to_device
 
 CHUNK_BYTES = 64 << 20  # of vectors held at a time
 
@@ -70,6 +70,7 @@ class Release:
     sums: Tensor
     noise_by: str = "clip"
     accounted: bool = True
+    noise_seeds: int | None = None
 
 
 Listener = Callable[[Release], None]
@@ -93,6 +94,7 @@ class Door:
         self.device = pool.images.device
         self.num_runs = len(randomness.runs)
         self.class_sizes = class_sizes
+        self.auxiliary = pool.auxiliary
         self.ledger = Ledger()
         self.__pool = pool
         self.__members = included.cpu().numpy()
@@ -114,14 +116,23 @@ class Door:
         chunk: int | None = None,
         noise_by: str = "clip",
         accounted: bool = True,
+        again: int | None = None,
+        noise_seeds: int | None = None,
     ) -> Tensor:
         """Noisy sums `[runs, requests, dim]` of the clipped vectors of fresh samples.
 
         Without `per_run` a record's vector is the same in every run, and is computed once for all runs that sampled
         it. `chunk` bounds how many vectors (of one run, with `per_run`) are held at a time.
+
+        Unsound, for faults of published code that are to be audited: `again` takes the sample of that earlier release
+        under new noise and enters nothing in the ledger; `noise_seeds` draws the noise of a request from a generator
+        that was seeded with one of so many numbers.
         """
         if not clip > 0:
             raise BadConfig(f"clip={clip:g}: must be positive")
+        sound = accounted and noise_by == "clip" and again is None and noise_seeds is None
+        if self.__randomness.from_operating_system and not sound:
+            raise BadConfig("a variant as published keeps no guarantee: it can be audited, not used for a release")
         events = [
             Event(
                 group=request.group,
@@ -136,6 +147,10 @@ class Door:
         runs_at_a_time = self.num_runs if per_run else 1
         size = chunk or max(1, CHUNK_BYTES // (4 * dim * runs_at_a_time))
         taken, noise = self._draw(requests, dim, index)
+        if again is not None:
+            taken, events = self._draw(requests, dim, again)[0], []
+        if noise_seeds is not None:
+            noise = self._draw_from_seeds(len(requests), dim, index, noise_seeds)
         add_up = self._sum_per_run if per_run else self._sum_shared
         sums = torch.zeros(self.num_runs, len(requests), dim, device=self.device)
         norms = torch.full((self.num_runs, len(requests), 1), clip, device=self.device)
@@ -155,6 +170,7 @@ class Door:
             sums=sums,
             noise_by=noise_by,
             accounted=accounted,
+            noise_seeds=noise_seeds,
         )
         for listener in self.__listeners:
             listener(release)
@@ -193,6 +209,14 @@ class Door:
             generator.standard_normal(dtype=np.float32, out=noise[run])
         parts = np.split(coins, ends[:-1], axis=1)
         return [_take(*each) for each in zip(members, parts, (r.sampling for r in requests), strict=True)], noise
+
+    def _draw_from_seeds(self, requests: int, dim: int, index: int, noise_seeds: int) -> np.ndarray:
+        """Noise `[runs, requests, dim]`, a function of one of so many seeds each."""
+        seeds = [
+            generator.integers(noise_seeds, size=requests)
+            for generator in self.__randomness.each_private("noise seeds", index)
+        ]
+        return seeded_noise(np.array(seeds).ravel(), dim).reshape(self.num_runs, requests, dim)
 
     def _sum_shared(self, sums: Tensor, request: Request, sample: np.ndarray, clip: float, size: int) -> None:
         for weights, clipped in self._clipped_shared(request, sample, clip, size):

@@ -14,13 +14,14 @@ class Pool:
 
     `images` are float32 `[records, channels, height, width]` with pixels in [−1, 1] by the fixed
     normalisation (x − .5)/.5, or `[records, features]` for tables. Records stand sorted by class,
-    so that a class is a slice.
+    so that a class is a slice. `auxiliary` are public images of the same shape, for methods that ask for some.
     """
 
     name: str
     images: Tensor
     labels: Tensor
     num_classes: int
+    auxiliary: Tensor | None = None
 
     def __post_init__(self) -> None:
         if self.images.ndim not in (2, 4) or self.labels.shape != self.images.shape[:1]:
@@ -30,6 +31,11 @@ class Pool:
             )
         if self.labels.numel() and bool((self.labels[1:] < self.labels[:-1]).any()):
             raise BadData(f"{self.name}: records are not sorted by class; build the pool with sort_by_class")
+        if self.auxiliary is not None and self.auxiliary.shape[1:] != self.images.shape[1:]:
+            raise BadData(
+                f"auxiliary images of shape {_times(self.auxiliary)} do not fit the records of {self.name}, "
+                f"{_times(self.images)}; choose a public data set of that shape"
+            )
 
     @property
     def num_records(self) -> int:
@@ -47,7 +53,12 @@ class Pool:
             images=self.images.to(device),
             labels=self.labels.to(device),
             num_classes=self.num_classes,
+            auxiliary=None if self.auxiliary is None else self.auxiliary.to(device),
         )
+
+
+def _times(images: Tensor) -> str:
+    return "×".join(map(str, images.shape[1:]))
 
 
 def sort_by_class(images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:

@@ -89,6 +89,18 @@ class PublicRandomness:
 _WORD = (1 << 64) - 1
 
 
+def seeded_noise(seeds: np.ndarray, dim: int) -> np.ndarray:
+    """Standard normal float32 `[seeds, dim]`, what a generator draws right after it was given each of the seeds."""
+    philox = np.random.Philox(key=0)
+    generator, fresh = np.random.Generator(philox), philox.state
+    noise = np.empty((len(seeds), dim), dtype=np.float32)
+    for row, seed in zip(noise, seeds.tolist(), strict=True):
+        fresh["state"]["key"][:] = (seed, 0)
+        philox.state = fresh
+        generator.standard_normal(dtype=np.float32, out=row)
+    return noise
+
+
 def stream(seed: int, *key: str | int) -> np.random.Generator:
     """The generator of a key."""
     return np.random.Generator(np.random.Philox(key=_key(seed, *key)))

@@ -18,7 +18,17 @@ from condensers.registry import Method, Track, all_methods, condense_runs, untra
 
 IPC = 2
 SIZES = (12.0, 12.0, 12.0)
-SMALL = {"iterations": 4, "width": 4, "depth": 1, "batch": 6, "compiled": False, "outer": 2, "inner": 2, "batches": 2}
+SMALL = {
+    "iterations": 4,
+    "width": 4,
+    "depth": 1,
+    "batch": 6,
+    "compiled": False,
+    "outer": 2,
+    "inner": 2,
+    "batches": 2,
+    "optimisation_steps": 4,
+}
 
 
 def small_config(method: Method, init: str) -> Any:

@@ -13,7 +13,18 @@ from condensers.registry import Method, all_methods, condense_runs, untracked
 
 RUNS = tuple(range(5))
 SIZES = (12.0, 12.0, 12.0)
-SMALL = {"ipc": 2, "batch": 4, "iterations": 3, "width": 8, "depth": 2, "outer": 2, "inner": 2, "batches": 2}
+SMALL = {
+    "ipc": 2,
+    "batch": 4,
+    "iterations": 3,
+    "width": 8,
+    "depth": 2,
+    "outer": 2,
+    "inner": 2,
+    "batches": 2,
+    "optimisation_steps": 4,
+    "auxiliary_images": 9,
+}
 PRIVATE = [method for method in all_methods().values() if method.private]
 
 

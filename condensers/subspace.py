@@ -1,0 +1,63 @@
+"""SER, subspace discovery for error reduction: section 3.3 of Zheng et al., Improving Noise Efficiency in
+Privacy-preserving Dataset Distillation.
+
+Principal components of auxiliary images under a random network say where the features of images vary; what a method
+releases is projected there before it is clipped and hidden by noise. The projection is centred at the auxiliary mean,
+as in the official code: what all images have in common would else use up the clipping norm.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+LEAST_VARIANCE = 1e-9  # of the largest: less is rounding, and no direction
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subspace:
+    """`mean` `[runs, 1, features]` and orthonormal columns `basis` `[runs, features, dim]`; one run if all share it."""
+
+    mean: Tensor
+    basis: Tensor
+
+    def of_runs(self, runs: Tensor) -> "Subspace":
+        """One for each entry of `runs`."""
+        if len(self.basis) == 1:
+            return self
+        return Subspace(mean=self.mean[runs], basis=self.basis[runs])
+
+    def project(self, features: Tensor) -> Tensor:
+        """Pᵀ(v − mean) `[runs, records, dim]` of features `[runs, records, features]`."""
+        return (features - self.mean) @ self.basis
+
+
+def subspace_dim(wanted: int, num_images: int, num_features: int) -> int:
+    """Centred images span one dimension less than there are of them."""
+    return max(1, min(wanted, num_images - 1, num_features))
+
+
+def find_subspace(features: Tensor, dim: int) -> Subspace:
+    """The first `dim` principal components of `[runs, images, features]`, largest first.
+
+    Their signs are fixed (the largest entry is positive), so that they come out the same in whatever company.
+    Directions without variance are zero.
+    """
+    device = features.device
+    exact = features.cpu().double() if device.type == "mps" else features.double()
+    mean = exact.mean(1, keepdim=True)
+    centred = exact - mean
+    if centred.shape[1] < centred.shape[2]:
+        variances, coordinates = _largest(centred @ centred.mT, dim)
+        basis = centred.mT @ coordinates / variances.clamp(min=1e-300).sqrt().unsqueeze(1)
+    else:
+        variances, basis = _largest(centred.mT @ centred, dim)
+    basis = basis * (variances > LEAST_VARIANCE * variances[:, :1]).unsqueeze(1)
+    leading = basis.gather(1, basis.abs().argmax(1, keepdim=True))
+    basis = torch.where(leading < 0, -basis, basis)
+    return Subspace(mean=mean.to(device, features.dtype), basis=basis.to(device, features.dtype))
+
+
+def _largest(symmetric: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    values, vectors = torch.linalg.eigh(symmetric)
+    return values.flip(1)[:, :dim], vectors.flip(2)[:, :, :dim]
