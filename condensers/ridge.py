@@ -1,0 +1,158 @@
+"""Kernel ridge regression from synthetic images onto records: the loss of KIP and its gradient, many runs at once.
+
+    L(S) = 1/(2nC) ‖Y_T − K_TS (K_SS + λI)⁻¹ Y_S‖²,  λ = ridge·tr(K_SS)/m          (Eq. (3) of arXiv:2206.00240; the
+                                                                              official code's λ and mean over nC)
+
+Two ways to the same gradient. For the network with one hidden layer, the default of Nguyen et al., the kernel of many
+runs with all records is one matrix product of unit vectors followed by a few passes in place, and its derivative is
+written out by hand; autograd's passes over fresh memory would take several times as long. Any other kernel goes run by
+run, its entries computed in pieces of bounded memory, and once more for the gradient, which autograd finds.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf, pi
+
+import torch
+from torch import Tensor
+
+from condensers.ntk import B_VARIANCE, SMALLEST_SINE, W_VARIANCE, Kernel
+
+COLUMNS_AT_ONCE, RECORDS_AT_ONCE = 160, 400  # 500 KiB a tensor: what the passes go over should stay in the cache
+
+
+@dataclass(frozen=True, kw_only=True)
+class Targets:
+    """Records `[n, *shape]`, their labels `[n, classes]` and their share of each run's loss `[runs, n]`.
+
+    The share of a record that is not in the run is 0.
+    """
+
+    images: Tensor
+    labels: Tensor
+    shares: Tensor
+
+
+def ridge_gradient(kernel: Kernel, images: Tensor, labels: Tensor, targets: Targets, *, ridge: float) -> Tensor:
+    """∂L/∂S of every run, `[runs, m, *shape]`; `labels` of the images are `[m, classes]`, the same in every run."""
+    if kernel == Kernel(kind="fc", depth=1):
+        flat = _shallow_gradient(images.flatten(2), labels, targets, ridge)
+        return flat.view_as(images)
+    return torch.stack(
+        [_one_run_gradient(kernel, images[run], labels, targets, run, ridge) for run in range(len(images))]
+    )
+
+
+def solve_ridge(kernel: Tensor, labels: Tensor, ridge: float) -> Tensor:
+    """(K + λI)⁻¹ Y of `[…, m, m]` and `[m, classes]`."""
+    size = kernel.shape[-1]
+    scale = ridge * kernel.diagonal(dim1=-2, dim2=-1).mean(-1)
+    eye = torch.eye(size, dtype=kernel.dtype, device=kernel.device)
+    return torch.linalg.solve(kernel + scale[..., None, None] * eye, labels.expand(*kernel.shape[:-2], *labels.shape))
+
+
+def _shallow_gradient(images: Tensor, labels: Tensor, targets: Targets, ridge: float) -> Tensor:
+    """One hidden layer: Θ = W²/2π · pr·(s + 2(π − θ)c) + b², with c = cos θ = ⟨u, v⟩, s = sin θ and norms p, r.
+
+    u and v are the images with the bias appended, (W/√d · x, b), divided by their norms p and r.
+    """
+    leaf = images.detach().requires_grad_()
+    weights = solve_ridge(Kernel(kind="fc", depth=1)(leaf, leaf), labels, ridge)
+    units, norms = _unit_vectors(leaf)
+    runs_at_once = max(1, COLUMNS_AT_ONCE // images.shape[1])
+    with torch.no_grad():
+        rows, row_norms = _unit_vectors(targets.images.flatten(1))
+        parts = [
+            _shallow_sums(rows, row_norms, targets, slice(start, start + runs_at_once), units, norms, weights)
+            for start in range(0, len(images), runs_at_once)
+        ]
+    gradients = [torch.cat(part) for part in zip(*parts, strict=True)]
+    (found,) = torch.autograd.grad((units, norms, weights), leaf, gradients)
+    return found
+
+
+def _shallow_sums(
+    rows: Tensor, row_norms: Tensor, targets: Targets, group: slice, units: Tensor, norms: Tensor, weights: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """∂L/∂v, ∂L/∂r and ∂L/∂A, A = `weights`, of a group of runs, summed over the records that some of them uses."""
+    units, norms, weights = units[group], norms[group].unsqueeze(-1), weights[group]
+    used = (targets.shares[group] > 0).any(0).nonzero().squeeze(1)
+    factor = W_VARIANCE / (2 * pi)
+    scaled = factor * norms * weights
+    offset = B_VARIANCE * weights.sum(1).unsqueeze(-1)
+    grad_units, grad_scaled, grad_offset = torch.zeros_like(units), torch.zeros_like(weights), torch.zeros_like(offset)
+    one = torch.ones((), dtype=units.dtype, device=units.device)
+    for piece in used.split(RECORDS_AT_ONCE):
+        seen, lengths = rows[piece], row_norms[piece]
+        cosine = (units.flatten(0, 1) @ seen.mT).clamp_(-1, 1)
+        sine = torch.addcmul(one, cosine, cosine, value=-1).sqrt_()
+        turn = torch.acos(cosine).neg_().add_(pi)  # π − θ
+        value = torch.addcmul(sine, turn, cosine, value=2).view(*units.shape[:2], -1)
+        error = torch.bmm(scaled.mT, value).mul_(lengths).add_(offset).sub_(targets.labels[piece].mT)
+        error.mul_(targets.shares[group][:, None, piece]).div_(weights.shape[-1])
+        grad_offset += error.sum(-1, keepdim=True)
+        error.mul_(lengths)
+        grad_scaled += torch.bmm(value, error.mT)
+        # ∂(s + 2(π − θ)c)/∂c = 2(π − θ) + c/s
+        slope = cosine.div_(sine.masked_fill_(sine <= SMALLEST_SINE, inf)).add_(turn, alpha=2)
+        slope.view_as(value).mul_(torch.bmm(scaled, error))
+        grad_units += (slope @ seen).view_as(units)
+    grad_norms = factor * (grad_scaled * weights).sum(-1)
+    return grad_units, grad_norms, factor * norms * grad_scaled + B_VARIANCE * grad_offset.mT
+
+
+def _unit_vectors(images: Tensor) -> tuple[Tensor, Tensor]:
+    """u `[…, d + 1]` and p `[…]` of flat images `[…, d]`."""
+    bias = images.new_full((*images.shape[:-1], 1), B_VARIANCE**0.5)
+    vectors = torch.cat([images * (W_VARIANCE / images.shape[-1]) ** 0.5, bias], -1)
+    norms = vectors.norm(dim=-1)
+    return vectors / norms.unsqueeze(-1), norms
+
+
+def _one_run_gradient(
+    kernel: Kernel, images: Tensor, labels: Tensor, targets: Targets, run: int, ridge: float
+) -> Tensor:
+    """Any kernel, one run: K first, then the derivative of the loss by K, then that of K, each in pieces."""
+    used = targets.shares[run].nonzero().squeeze(1)
+    records, shares = targets.images[used], targets.shares[run, used].unsqueeze(1)
+    own = kernel_in_pieces(kernel, images, images).requires_grad_()
+    weights = solve_ridge(own, labels, ridge)
+    fixed = weights.detach()
+    cross = kernel_in_pieces(kernel, records, images)
+    error = shares * (cross @ fixed - targets.labels[used]) / labels.shape[1]
+    (grad_own,) = torch.autograd.grad(weights, own, cross.mT @ error)
+    return pull_back(kernel, records, images, error @ fixed.mT, both=False) + pull_back(
+        kernel, images, images, grad_own, both=True
+    )
+
+
+def kernel_in_pieces(kernel: Kernel, left: Tensor, right: Tensor) -> Tensor:
+    """Θ `[n, m]`, no more pairs at once than memory allows."""
+    found = left.new_empty(len(left), len(right))
+    with torch.no_grad():
+        for rows, columns in _pieces(kernel, left, right):
+            found[rows, columns] = kernel(left[rows], right[columns])
+    return found
+
+
+def pull_back(kernel: Kernel, left: Tensor, right: Tensor, gradient: Tensor, *, both: bool) -> Tensor:
+    """Derivative by `right` of ⟨gradient, Θ⟩; with `both`, where left and right are the same images, by both."""
+    found = torch.zeros_like(right)
+    for rows, columns in _pieces(kernel, left, right):
+        first = left[rows].detach().requires_grad_(both)
+        second = right[columns].detach().requires_grad_()
+        sides = (second, first) if both else (second,)
+        parts = torch.autograd.grad(kernel(first, second), sides, gradient[rows, columns])
+        found[columns] += parts[0]
+        if both:
+            found[rows] += parts[1]
+    return found
+
+
+def _pieces(kernel: Kernel, left: Tensor, right: Tensor) -> Iterator[tuple[slice, slice]]:
+    pairs = kernel.pairs_at_once(tuple(right.shape[1:]))
+    width = min(len(right), max(1, int(pairs**0.5)))
+    height = max(1, pairs // width)
+    for column in range(0, len(right), width):
+        for row in range(0, len(left), height):
+            yield slice(row, row + height), slice(column, column + width)
