@@ -13,13 +13,14 @@ With `zca` the images live in the whitened space of their run's members and are 
 end (condensers/whitening.py), so that victims can train on them beside real records.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from condensers.augment import augment, draw_augmentation, parse_strategy
+from condensers.augment import Augmentation, augment, draw_augmentation, parse_strategy
 from condensers.dm import _minibatch as draw_minibatch
 from condensers.errors import BadConfig
 from condensers.initial import balanced_labels, check_members, initial_noise, initial_records, validate_size
@@ -32,6 +33,7 @@ from condensers.whitening import Whitening, centre_and_scale, fit_whitening
 
 KERNELS = ("fc", "conv")
 FIRST_DECAY, SECOND_DECAY, ADAM_EPSILON = 0.9, 0.999, 1e-8
+MOST_BYTES_KEPT = 1 << 28
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,37 +77,24 @@ def condense_kip(
     """Kernel inducing points: ridge regression under the neural tangent kernel."""
     _check(pool, included, config, randomness)
     device, runs, shape = pool.images.device, len(randomness.runs), tuple(pool.images.shape[1:])
+    space = _prepare(pool, included, config)
     if config.init == "real":
-        start, initial = initial_records(pool, included, config.ipc, randomness)
+        images, initial = initial_records(pool, included, config.ipc, randomness)
+        images = torch.stack([space.records_of(run, initial[run]) for run in range(runs)]).view(images.shape)
     else:
-        start, initial = initial_noise(pool.num_classes * config.ipc, shape, runs, device, randomness)
-    records = pool.images.double().flatten(1)
-    whitenings = _fit(records, included, config)
-    records = centre_and_scale(records)[0] if config.zca else records
-    start = start.double()
-    if config.zca and config.init == "real":
-        start = torch.stack([_whiten(records[initial[run]], fitted, shape) for run, fitted in enumerate(whitenings)])
-    labels = _centred_labels(pool.num_classes, device)
-    own_labels = labels.repeat_interleave(config.ipc, 0)
-    members = included.cpu().numpy()
-    state = {"images": start, "first moment": torch.zeros_like(start), "second moment": torch.zeros_like(start)}
+        images, initial = initial_noise(pool.num_classes * config.ipc, shape, runs, device, randomness)
+        images = images.double()
+    kernel, own_labels = kernel_of(config), space.labels.repeat_interleave(config.ipc, 0)
+    operations, members = parse_strategy(config.siamese), included.cpu().numpy()
+    kept = _Kept(allowed=not operations and _all_fit(pool, members, config), targets={})
+    state = {"images": images, "first moment": torch.zeros_like(images), "second moment": torch.zeros_like(images)}
     for step in track("condense", config.iterations, state):
-        index, shares = _choose_records(pool, members, config, randomness, step)
-        chosen = records[index].view(-1, *shape)
-        gradient = torch.empty_like(start)
-        for group in [slice(run, run + 1) for run in range(runs)] if config.zca else [slice(0, runs)]:
-            targets = Targets(images=chosen, labels=labels[pool.labels[index]], shares=shares[group])
-            if config.zca:
-                targets = _whiten_targets(targets, whitenings[group.start])
-            gradient[group] = _augmented_gradient(state["images"][group], own_labels, targets, config, randomness, step)
+        drawn = draw_augmentation(operations, randomness.public("augmentation", step)) if operations else None
+        targets = _targets(pool, members, space, kernel, kept, drawn, config, randomness, step)
+        gradient = _gradient(kernel, state["images"], own_labels, targets, drawn, config.ridge)
         _adam_step(state, gradient, config.learning_rate, step)
-    images = state["images"]
-    if config.zca:
-        images = torch.stack(
-            [fitted.undo(images[run].flatten(1)).view(-1, *shape) for run, fitted in enumerate(whitenings)]
-        )
     return CondensedBatch(
-        images=images.float(),
+        images=space.back_to_the_pool(state["images"]).float(),
         labels=balanced_labels(pool.num_classes, config.ipc, runs, device),
         initial_records=initial,
     )
@@ -127,59 +116,96 @@ def _check(pool: Pool, included: Tensor, config: KipConfig, randomness: Randomne
         raise BadConfig(f"siamese={config.siamese}: tables cannot be augmented; use siamese=none")
 
 
-def _fit(records: Tensor, included: Tensor, config: KipConfig) -> list[Whitening]:
+@dataclass(frozen=True, kw_only=True)
+class _Space:
+    """Where the images live: the pool's own space or, with ZCA, that of each run's members. Records are flat."""
+
+    records: Tensor
+    labels: Tensor
+    whitenings: list[Whitening]
+
+    def records_of(self, run: int, index: Tensor) -> Tensor:
+        """Records as run number `run` of the group sees them."""
+        return self.records[index] @ self.whitenings[run].matrix if self.whitenings else self.records[index]
+
+    def back_to_the_pool(self, images: Tensor) -> Tensor:
+        if not self.whitenings:
+            return images
+        undone = [fitted.undo(own) for fitted, own in zip(self.whitenings, images.flatten(2), strict=True)]
+        return torch.stack(undone).view_as(images)
+
+
+def _prepare(pool: Pool, included: Tensor, config: KipConfig) -> _Space:
+    records = pool.images.double().flatten(1)
+    # One-hot minus 1/C, as the official code centres them.
+    labels = torch.eye(pool.num_classes, dtype=torch.float64, device=records.device) - 1 / pool.num_classes
     if not config.zca:
-        return []
-    return [fit_whitening(records[row], regularisation=config.zca_regularisation) for row in included]
+        return _Space(records=records, labels=labels, whitenings=[])
+    whitenings = [fit_whitening(records[row], regularisation=config.zca_regularisation) for row in included]
+    return _Space(records=centre_and_scale(records)[0], labels=labels, whitenings=whitenings)
 
 
-def _whiten(unit: Tensor, fitted: Whitening, shape: tuple[int, ...]) -> Tensor:
-    return (unit.flatten(1) @ fitted.matrix).view(-1, *shape)
+@dataclass(frozen=True, kw_only=True)
+class _Kept:
+    """Targets that do not change from step to step, by run, as long as they are few."""
+
+    allowed: bool
+    targets: dict[int, Targets]
 
 
-def _whiten_targets(targets: Targets, fitted: Whitening) -> Targets:
-    """The whitened members of one run."""
-    used = targets.shares[0].nonzero().squeeze(1)
-    return Targets(
-        images=_whiten(targets.images[used], fitted, tuple(targets.images.shape[1:])),
-        labels=targets.labels[used],
-        shares=targets.shares[:, used],
-    )
+def _all_fit(pool: Pool, members: np.ndarray, config: KipConfig) -> bool:
+    """Whether every step uses all members of every run, and these may be held in memory twice, bare and as units."""
+    most = max(int(members[:, records].sum(1).max()) for records in pool.class_slices)
+    return most <= config.batch // pool.num_classes and 2 * 8 * members.sum() * pool.images[0].numel() < MOST_BYTES_KEPT
 
 
-def _centred_labels(num_classes: int, device: torch.device) -> Tensor:
-    """One-hot minus 1/C, as the official code centres them."""
-    return torch.eye(num_classes, dtype=torch.float64, device=device) - 1 / num_classes
+def _targets(
+    pool: Pool,
+    members: np.ndarray,
+    space: _Space,
+    kernel: Kernel,
+    kept: _Kept,
+    drawn: Augmentation | None,
+    config: KipConfig,
+    randomness: Randomness,
+    step: int,
+) -> Iterator[Targets]:
+    """What each run in turn regresses onto at this step: the first members of every class in its public order."""
+    if kept.targets:
+        yield from (kept.targets[run] for run in range(len(members)))
+        return
+    batches = [
+        draw_minibatch(members[:, records], config.batch // pool.num_classes, randomness, step, label)
+        for label, records in enumerate(pool.class_slices)
+    ]
+    for run in range(len(members)):
+        parts = zip(batches, pool.class_slices, strict=True)
+        chosen = np.concatenate([order[taken[run] > 0] + records.start for (order, taken), records in parts])
+        index = to_device(chosen, pool.images.device)
+        images = space.records_of(run, index).view(-1, *pool.images.shape[1:])
+        images = images if drawn is None else augment(images, drawn)
+        found = Targets(
+            images=images.flatten(1) if kernel.kind == "fc" else images, labels=space.labels[pool.labels[index]]
+        )
+        if kept.allowed:
+            kept.targets[run] = found
+        yield found
 
 
-def _choose_records(
-    pool: Pool, members: np.ndarray, config: KipConfig, randomness: Randomness, step: int
-) -> tuple[Tensor, Tensor]:
-    """Records that some run uses at this step, and their share `[runs, records]` of each run's mean."""
-    chosen, taken = [], []
-    for label, records in enumerate(pool.class_slices):
-        order, used = draw_minibatch(members[:, records], config.batch // pool.num_classes, randomness, step, label)
-        chosen.append(order + records.start)
-        taken.append(used)
-    shares = np.concatenate(taken, 1).astype(np.float64)
-    shares /= shares.sum(1, keepdims=True)
-    return to_device(np.concatenate(chosen), pool.images.device), to_device(shares, pool.images.device)
-
-
-def _augmented_gradient(
-    images: Tensor, labels: Tensor, targets: Targets, config: KipConfig, randomness: Randomness, step: int
+def _gradient(
+    kernel: Kernel,
+    images: Tensor,
+    labels: Tensor,
+    targets: Iterator[Targets],
+    drawn: Augmentation | None,
+    ridge: float,
 ) -> Tensor:
-    """The gradient at the images, through one augmentation that records and images share."""
-    operations = parse_strategy(config.siamese)
-    kernel = kernel_of(config)
-    if not operations:
-        return ridge_gradient(kernel, images, labels, targets, ridge=config.ridge)
-    drawn = draw_augmentation(operations, randomness.public("augmentation", step))
+    """The gradient at the images, through the augmentation that they share with the records."""
     leaf = images.detach().requires_grad_()
-    seen = augment(leaf.flatten(0, 1), drawn).view_as(leaf)
-    shown = Targets(images=augment(targets.images, drawn), labels=targets.labels, shares=targets.shares)
-    gradient = ridge_gradient(kernel, seen.detach(), labels, shown, ridge=config.ridge)
-    (through,) = torch.autograd.grad(seen, leaf, gradient)
+    seen = leaf if drawn is None else augment(leaf.flatten(0, 1), drawn).view_as(leaf)
+    seen = seen.flatten(2) if kernel.kind == "fc" else seen
+    found = ridge_gradient(kernel, seen.detach(), labels, targets, ridge=ridge)
+    (through,) = torch.autograd.grad(seen, leaf, found)
     return through
 
 

@@ -182,7 +182,7 @@ class Kernel:
     depth: int
 
     def __call__(self, left: Tensor, right: Tensor) -> Tensor:
-        """Θ `[…, n, m]` of images `[…, n, *shape]` and `[…, m, *shape]`; for "fc" they may be flat."""
+        """Θ `[…, n, m]` of images `[…, n, *shape]` and `[…, m, *shape]`, for "fc" flat ones."""
         if self.kind == "conv":
             return conv_ntk(left, right, blocks=self.depth)
         return fc_ntk(left, right, hidden_layers=self.depth)

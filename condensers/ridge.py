@@ -3,14 +3,16 @@
     L(S) = 1/(2nC) ‖Y_T − K_TS (K_SS + λI)⁻¹ Y_S‖²,  λ = ridge·tr(K_SS)/m          (Eq. (3) of arXiv:2206.00240; the
                                                                               official code's λ and mean over nC)
 
-Two ways to the same gradient. For the network with one hidden layer, the default of Nguyen et al., the kernel of many
-runs with all records is one matrix product of unit vectors followed by a few passes in place, and its derivative is
-written out by hand; autograd's passes over fresh memory would take several times as long. Any other kernel goes run by
-run, its entries computed in pieces of bounded memory, and once more for the gradient, which autograd finds.
+Two ways to the same gradient. For the network with one hidden layer, as in Nguyen et al., the kernel of a run's own
+images with its records is one matrix product of unit vectors followed by a few passes in place, and its derivative is
+written out by hand; autograd's passes over fresh memory would take several times as long. What is small, K_SS and all
+that follows from it, is done for all runs together. Any other kernel goes run by run, its entries computed in pieces of
+bounded memory, and once more for the gradient, which autograd finds.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf, pi
 
 import torch
@@ -18,29 +20,31 @@ from torch import Tensor
 
 from condensers.ntk import B_VARIANCE, SMALLEST_SINE, W_VARIANCE, Kernel
 
-COLUMNS_AT_ONCE, RECORDS_AT_ONCE = 160, 400  # 500 KiB a tensor: what the passes go over should stay in the cache
+ENTRIES_AT_ONCE = 1 << 16  # 512 KiB a tensor: what the passes go over should stay in the cache
 
 
 @dataclass(frozen=True, kw_only=True)
 class Targets:
-    """Records `[n, *shape]`, their labels `[n, classes]` and their share of each run's loss `[runs, n]`.
-
-    The share of a record that is not in the run is 0.
-    """
+    """The records of one run `[n, *shape]` and their labels `[n, classes]`."""
 
     images: Tensor
     labels: Tensor
-    shares: Tensor
+
+    @cached_property
+    def unit_vectors(self) -> tuple[Tensor, Tensor]:
+        return _unit_vectors(self.images.flatten(1))
 
 
-def ridge_gradient(kernel: Kernel, images: Tensor, labels: Tensor, targets: Targets, *, ridge: float) -> Tensor:
+def ridge_gradient(
+    kernel: Kernel, images: Tensor, labels: Tensor, targets: Iterable[Targets], *, ridge: float
+) -> Tensor:
     """∂L/∂S of every run, `[runs, m, *shape]`; `labels` of the images are `[m, classes]`, the same in every run."""
     if kernel == Kernel(kind="fc", depth=1):
-        flat = _shallow_gradient(images.flatten(2), labels, targets, ridge)
-        return flat.view_as(images)
-    return torch.stack(
-        [_one_run_gradient(kernel, images[run], labels, targets, run, ridge) for run in range(len(images))]
-    )
+        return _shallow_gradient(images.flatten(2), labels, targets, ridge).view_as(images)
+    one_by_one = [
+        _one_run_gradient(kernel, own, labels, theirs, ridge) for own, theirs in zip(images, targets, strict=True)
+    ]
+    return torch.stack(one_by_one)
 
 
 def solve_ridge(kernel: Tensor, labels: Tensor, ridge: float) -> Tensor:
@@ -59,46 +63,40 @@ def _shallow_gradient(images: Tensor, labels: Tensor, targets: Targets, ridge: f
     leaf = images.detach().requires_grad_()
     weights = solve_ridge(Kernel(kind="fc", depth=1)(leaf, leaf), labels, ridge)
     units, norms = _unit_vectors(leaf)
-    runs_at_once = max(1, COLUMNS_AT_ONCE // images.shape[1])
     with torch.no_grad():
-        rows, row_norms = _unit_vectors(targets.images.flatten(1))
-        parts = [
-            _shallow_sums(rows, row_norms, targets, slice(start, start + runs_at_once), units, norms, weights)
-            for start in range(0, len(images), runs_at_once)
-        ]
-    gradients = [torch.cat(part) for part in zip(*parts, strict=True)]
+        sums = [_shallow_sums(*own) for own in zip(units, norms, weights, targets, strict=True)]
+    gradients = [torch.stack(part) for part in zip(*sums, strict=True)]
     (found,) = torch.autograd.grad((units, norms, weights), leaf, gradients)
     return found
 
 
-def _shallow_sums(
-    rows: Tensor, row_norms: Tensor, targets: Targets, group: slice, units: Tensor, norms: Tensor, weights: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """∂L/∂v, ∂L/∂r and ∂L/∂A, A = `weights`, of a group of runs, summed over the records that some of them uses."""
-    units, norms, weights = units[group], norms[group].unsqueeze(-1), weights[group]
-    used = (targets.shares[group] > 0).any(0).nonzero().squeeze(1)
-    factor = W_VARIANCE / (2 * pi)
-    scaled = factor * norms * weights
-    offset = B_VARIANCE * weights.sum(1).unsqueeze(-1)
+def _shallow_sums(units: Tensor, norms: Tensor, weights: Tensor, targets: Targets) -> tuple[Tensor, Tensor, Tensor]:
+    """∂L/∂v, ∂L/∂r and ∂L/∂A of one run, A = `weights`, summed over its records."""
+    rows, row_norms = targets.unit_vectors
+    factor, share = W_VARIANCE / (2 * pi), 1 / targets.labels.numel()
+    scaled = factor * norms.unsqueeze(-1) * weights
+    offset = B_VARIANCE * weights.sum(0).unsqueeze(-1)
     grad_units, grad_scaled, grad_offset = torch.zeros_like(units), torch.zeros_like(weights), torch.zeros_like(offset)
     one = torch.ones((), dtype=units.dtype, device=units.device)
-    for piece in used.split(RECORDS_AT_ONCE):
+    size = max(1, ENTRIES_AT_ONCE // len(units))
+    for start in range(0, len(rows), size):
+        piece = slice(start, start + size)
         seen, lengths = rows[piece], row_norms[piece]
-        cosine = (units.flatten(0, 1) @ seen.mT).clamp_(-1, 1)
+        cosine = (units @ seen.mT).neg_().clamp_(-1, 1)  # cos(π − θ) = −c
         sine = torch.addcmul(one, cosine, cosine, value=-1).sqrt_()
-        turn = torch.acos(cosine).neg_().add_(pi)  # π − θ
-        value = torch.addcmul(sine, turn, cosine, value=2).view(*units.shape[:2], -1)
-        error = torch.bmm(scaled.mT, value).mul_(lengths).add_(offset).sub_(targets.labels[piece].mT)
-        error.mul_(targets.shares[group][:, None, piece]).div_(weights.shape[-1])
+        turn = torch.acos(cosine)
+        value = torch.addcmul(sine, turn, cosine, value=-2)
+        error = (scaled.mT @ value).mul_(lengths).add_(offset).sub_(targets.labels[piece].mT).mul_(share)
         grad_offset += error.sum(-1, keepdim=True)
         error.mul_(lengths)
-        grad_scaled += torch.bmm(value, error.mT)
-        # ∂(s + 2(π − θ)c)/∂c = 2(π − θ) + c/s
-        slope = cosine.div_(sine.masked_fill_(sine <= SMALLEST_SINE, inf)).add_(turn, alpha=2)
-        slope.view_as(value).mul_(torch.bmm(scaled, error))
-        grad_units += (slope @ seen).view_as(units)
+        grad_scaled.addmm_(value, error.mT)
+        if bool(sine.min() <= SMALLEST_SINE):
+            sine.masked_fill_(sine <= SMALLEST_SINE, inf)
+        # ∂(s + 2(π − θ)c)/∂c = c/s + 2(π − θ)
+        slope = cosine.div_(sine).add_(turn, alpha=-2).mul_(scaled @ error)
+        grad_units.addmm_(slope, seen, alpha=-1)
     grad_norms = factor * (grad_scaled * weights).sum(-1)
-    return grad_units, grad_norms, factor * norms * grad_scaled + B_VARIANCE * grad_offset.mT
+    return grad_units, grad_norms, factor * norms.unsqueeze(-1) * grad_scaled + B_VARIANCE * grad_offset.mT
 
 
 def _unit_vectors(images: Tensor) -> tuple[Tensor, Tensor]:
@@ -109,21 +107,16 @@ def _unit_vectors(images: Tensor) -> tuple[Tensor, Tensor]:
     return vectors / norms.unsqueeze(-1), norms
 
 
-def _one_run_gradient(
-    kernel: Kernel, images: Tensor, labels: Tensor, targets: Targets, run: int, ridge: float
-) -> Tensor:
+def _one_run_gradient(kernel: Kernel, images: Tensor, labels: Tensor, targets: Targets, ridge: float) -> Tensor:
     """Any kernel, one run: K first, then the derivative of the loss by K, then that of K, each in pieces."""
-    used = targets.shares[run].nonzero().squeeze(1)
-    records, shares = targets.images[used], targets.shares[run, used].unsqueeze(1)
     own = kernel_in_pieces(kernel, images, images).requires_grad_()
     weights = solve_ridge(own, labels, ridge)
     fixed = weights.detach()
-    cross = kernel_in_pieces(kernel, records, images)
-    error = shares * (cross @ fixed - targets.labels[used]) / labels.shape[1]
+    cross = kernel_in_pieces(kernel, targets.images, images)
+    error = (cross @ fixed - targets.labels) / targets.labels.numel()
     (grad_own,) = torch.autograd.grad(weights, own, cross.mT @ error)
-    return pull_back(kernel, records, images, error @ fixed.mT, both=False) + pull_back(
-        kernel, images, images, grad_own, both=True
-    )
+    by_records = pull_back(kernel, targets.images, images, error @ fixed.mT, both=False)
+    return by_records + pull_back(kernel, images, images, grad_own, both=True)
 
 
 def kernel_in_pieces(kernel: Kernel, left: Tensor, right: Tensor) -> Tensor:

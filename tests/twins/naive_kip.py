@@ -35,24 +35,13 @@ def ntk(left, right, hidden_layers):
 
 def self_ntk(images, hidden_layers):
     """K_SS; its diagonal, where the angle is 0 and has no derivative, from the norms alone."""
-    size, num = images.shape[1], len(images)
-    variance = W_VARIANCE * (images**2).sum(1) / size + B_VARIANCE
+    variance = W_VARIANCE * (images**2).sum(1) / images.shape[1] + B_VARIANCE
     theta = variance
     for _ in range(hidden_layers):
         variance = W_VARIANCE * variance / 2 + B_VARIANCE
         theta = variance + W_VARIANCE * theta / 2
-    rows, columns = torch.triu_indices(num, num, 1)
-    full = torch.diag(theta)
-    if num > 1:
-        pairs = torch.stack(
-            [
-                ntk(images[i : i + 1], images[i + 1 :], hidden_layers)[0, j]
-                for i in range(num)
-                for j in range(num - 1 - i)
-            ]
-        )
-        full = full.index_put((rows, columns), pairs).index_put((columns, rows), pairs)
-    return full
+    on_diagonal = torch.eye(len(images), dtype=torch.bool)
+    return torch.where(on_diagonal, torch.diag(theta), ntk(images, images, hidden_layers))
 
 
 def fit_zca(images, regularisation):
@@ -63,37 +52,44 @@ def fit_zca(images, regularisation):
     unit = centred / norms
     covariance = unit.T @ unit / len(unit)
     size = images.shape[1]
-    values, vectors = torch.linalg.eigh(covariance + regularisation * covariance.trace() / size * torch.eye(size))
-    whiten = vectors @ torch.diag(values**-0.5) @ vectors.T
-    return brightness.mean(), norms.mean(), whiten, unit @ whiten
+    values, vectors = torch.linalg.eigh(
+        covariance + regularisation * covariance.trace() / size * torch.eye(size).double()
+    )
+    return brightness.mean(), norms.mean(), vectors @ torch.diag(values**-0.5) @ vectors.T
 
 
-def condense_one(pool, members, config, randomness, *, self_kernel=self_ntk):
+def choose(pool, members, per_class, randomness, step):
+    """Records of one step: of every class the first `per_class` members in its public order."""
+    chosen = []
+    for label in range(pool.num_classes):
+        records = torch.arange(pool.num_records)[pool.labels == label]
+        if int(members[records].sum()) > per_class:
+            order = randomness.public("minibatch", step, label).permutation(len(records))
+            records = records[torch.from_numpy(order)]
+        chosen.append(records[members[records]][:per_class])
+    return torch.cat(chosen)
+
+
+def condense_one(pool, members, config, randomness):
     """Synthetic images `[m, …]` of one run in float64; `members` bool `[records]`, `randomness` of that run alone."""
     shape = (pool.num_classes * config.ipc, *pool.images.shape[1:])
-    targets = pool.images[members].flatten(1).double()
-    labels = pool.labels[members]
+    records = pool.images.flatten(1).double()
     if config.zca:
-        brightness, norm, whiten, targets = fit_zca(targets, config.zca_regularisation)
+        brightness, norm, whiten = fit_zca(records[members], config.zca_regularisation)
+        records = records - records.mean(1, keepdim=True)
+        records = records / records.norm(dim=1, keepdim=True) @ whiten
     noise = randomness.public("initial images").standard_normal(shape, dtype="float32")
     images = torch.from_numpy(noise).double().flatten(1).requires_grad_()
-    eye = torch.eye(pool.num_classes, dtype=torch.float64) - 1 / pool.num_classes
-    own_labels = eye.repeat_interleave(config.ipc, 0)
+    one_hot = torch.eye(pool.num_classes, dtype=torch.float64) - 1 / pool.num_classes
+    own_labels = one_hot.repeat_interleave(config.ipc, 0)
     optimiser = torch.optim.Adam([images], lr=config.learning_rate)
     per_class = config.batch // pool.num_classes
+    all_fit = all(int(members[pool.labels == label].sum()) <= per_class for label in range(pool.num_classes))
     for step in range(config.iterations):
-        chosen = []
-        for label in range(pool.num_classes):
-            mine = torch.arange(pool.num_records)[pool.labels == label]
-            place = torch.nonzero(labels == label)[:, 0]
-            if len(place) > per_class:
-                order = torch.from_numpy(randomness.public("minibatch", step, label).permutation(len(mine)))
-                position = {int(record): int(at) for record, at in zip(mine[members[mine]], place, strict=True)}
-                place = torch.tensor([position[int(r)] for r in mine[order] if int(r) in position][:per_class])
-            chosen.append(place)
-        index = torch.cat(chosen)
-        batch, batch_labels = targets[index], eye[labels[index]]
-        kernel = self_kernel(images, config.hidden_layers)
+        if step == 0 or not all_fit:
+            index = choose(pool, members, per_class, randomness, step)
+            batch, batch_labels = records[index], one_hot[pool.labels[index]]
+        kernel = self_ntk(images, config.hidden_layers)
         ridge = config.ridge * kernel.trace() / len(kernel)
         weights = torch.linalg.solve(kernel + ridge * torch.eye(len(kernel), dtype=torch.float64), own_labels)
         prediction = ntk(batch, images, config.hidden_layers) @ weights
