@@ -18,7 +18,7 @@ from condensers.registry import Method, Track, all_methods, condense_runs, untra
 
 IPC = 2
 SIZES = (12.0, 12.0, 12.0)
-SMALL = {"iterations": 4, "width": 4, "depth": 1, "batch": 6, "compiled": False}
+SMALL = {"iterations": 4, "width": 4, "depth": 1, "batch": 6, "loops": "2x2", "compiled": False}
 
 
 def small_config(method: Method, init: str) -> Any:
