@@ -118,7 +118,7 @@ def real_class_means(
     """Mean embedding `[runs, classes, features]` of each run's minibatch of each class."""
     chosen, weights = [], []
     for label, records in enumerate(pool.class_slices):
-        order, taken = _minibatch(members[:, records], batch, randomness, step, label)
+        order, taken = class_minibatch(members[:, records], batch, randomness, step, label)
         chosen.append(order + records.start)
         weights.append(taken / taken.sum(1, keepdims=True, dtype=np.float32))
     images = torch.cat(
@@ -130,7 +130,7 @@ def real_class_means(
     return torch.stack([to_device(w, images.device) @ part for w, part in zip(weights, parts, strict=True)], 1)
 
 
-def _minibatch(
+def class_minibatch(
     members: np.ndarray, batch: int, randomness: Randomness, step: int, label: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Records of one class that some run uses at this step, and which run uses which (`[runs, records]`)."""

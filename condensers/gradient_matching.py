@@ -17,14 +17,14 @@ def gradient_distance(target: Parameters, found: Parameters) -> Tensor:
     A row is all weights that lead to one output node; biases and norms, which have no rows, are left out as in the
     official code.
     """
-    total = torch.zeros(1, device=next(iter(target.values())).device)
+    parts = []
     for name, wanted in target.items():
         if wanted.ndim > 2:
             wanted_rows, found_rows = wanted.flatten(2), found[name].flatten(2)
             norms = torch.linalg.vector_norm(wanted_rows, dim=-1) * torch.linalg.vector_norm(found_rows, dim=-1)
             cosine = (wanted_rows * found_rows).sum(-1) / (norms + SMALLEST_NORM)
-            total = total.to(cosine) + (1 - cosine).sum(-1)
-    return total
+            parts.append((1 - cosine).sum(-1))
+    return torch.stack(parts).sum(0)
 
 
 def flatten_gradients(gradients: Parameters) -> Tensor:

@@ -27,6 +27,7 @@ SMALL = {
     "outer": 2,
     "inner": 2,
     "batches": 2,
+    "loops": "2x2",
     "optimisation_steps": 4,
 }
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from twins.naive_dm import condense_one
 
-from condensers.dm import DmConfig, _minibatch, condense_dm
+from condensers.dm import DmConfig, class_minibatch, condense_dm
 from condensers.errors import BadConfig
 from condensers.randomness import Randomness, stream
 from condensers.registry import untracked
@@ -46,7 +46,7 @@ def test_minibatch_is_a_uniform_subset_of_the_members_against_theory():
     members = stream(0, "members").random((2, 40)) < 0.5
     counts = np.zeros((2, 40))
     for step in range(4000):
-        order, taken = _minibatch(members, 6, Randomness(seed=0, runs=(0, 1)), step, 0)
+        order, taken = class_minibatch(members, 6, Randomness(seed=0, runs=(0, 1)), step, 0)
         assert (taken.sum(1) == 6).all()
         counts[:, order] += taken
     expected = members * 6 / members.sum(1, keepdims=True)
