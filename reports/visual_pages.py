@@ -182,10 +182,11 @@ def _set_tests(document: Document, report: VisualReport) -> None:
     document.paragraph(
         f"{count(game.num_test_runs)} synthetic sets of {count(game.num_synthetic)} images were each condensed from a "
         f"random half of {count(game.num_records)} records. Every image guesses that the record of its class nearest "
-        "to it was in, no record being guessed twice in one run. If the sets told nothing about who was in, the number of "
-        "members among the guesses would be that of heads in as many tosses of a fair coin: p is the probability of as "
-        "many or more, in brackets adjusted for the number of distances (Holm). ε is certified by the same guesses, "
-        "each bound paying for the number of distances; beside it what they would certify had all been right."
+        "to it was in, no record being guessed twice in one run. If the sets told nothing about who was in, the "
+        "number of members among the guesses would be that of heads in as many tosses of a fair coin: p is the "
+        "probability of as many or more, in brackets adjusted for the number of distances (Holm). ε is certified by "
+        "the same guesses, each bound paying for the number of distances; beside it what they would certify had all "
+        "been right."
     )
     columns = [
         Column(title="distance", share=1.3),
