@@ -12,7 +12,7 @@ from matplotlib.patches import Rectangle
 
 from reports.figures import draw_roc_logarithmic
 from reports.gallery import Pixels
-from reports.layout import Column, Document, put_axes, put_line, wrap
+from reports.layout import Column, Document, put_axes, put_line, put_text, wrap
 from reports.page_closing import flatten, set_code
 from reports.page_summary import set_epsilon, set_verdict
 from reports.pdf import write_atomically, write_png
@@ -42,6 +42,7 @@ REAL = (
 )
 HIDDEN = "Real records are not shown: none enters a report unless asked for, with --show-records."
 _CAPTION_HEIGHT = 0.36
+_NAMES_WIDTH = 1.2
 _RANKS = 3
 
 
@@ -91,14 +92,20 @@ def draw_panel(axes: Axes, report: VisualReport, pictures: Pictures) -> None:
     axes.set(xlim=(0, width), ylim=(height, 0), aspect="equal")
     axes.axis("off")
     for place, column in enumerate(report.panel):
-        left, top = 0.9 + place, 0.0
+        left, top = _NAMES_WIDTH + place, 0.0
         shown = None if pictures.synthetic is None else pictures.synthetic[place]
         _draw_cell(axes, left, top, aspect, shown, f"synthetic, {column.label}", hidden="not shown")
         top += aspect + _CAPTION_HEIGHT
         for name, matches in column.matches.items():
             for rank, match in enumerate(matches):
                 if place == 0:
-                    axes.text(0.8, top + _CAPTION_HEIGHT + aspect / 2, f"{name}\n{rank + 1}", ha="right", va="center")
+                    axes.text(
+                        _NAMES_WIDTH - 0.1,
+                        top + _CAPTION_HEIGHT + aspect / 2,
+                        f"{name}\n{rank + 1}",
+                        ha="right",
+                        va="center",
+                    )
                 _draw_cell(
                     axes,
                     left,
@@ -153,7 +160,7 @@ def _draw_cell(
 def _panel_size(report: VisualReport, pictures: Pictures) -> tuple[float, float]:
     """In widths of a picture."""
     rows = 1 + _RANKS * len(report.distances)
-    return 0.95 + len(report.panel), rows * (_aspect(pictures) + _CAPTION_HEIGHT) + 0.05
+    return _NAMES_WIDTH + 0.05 + len(report.panel), rows * (_aspect(pictures) + _CAPTION_HEIGHT) + 0.05
 
 
 def _aspect(pictures: Pictures) -> float:
@@ -190,8 +197,8 @@ def _set_tests(document: Document, report: VisualReport) -> None:
     )
     columns = [
         Column(title="distance", share=1.3),
-        Column(title="guesses", share=0.8, align="right"),
-        Column(title="members", share=0.8, align="right"),
+        Column(title="guesses", share=0.7, align="right"),
+        Column(title="members", share=1.1, align="right"),
         Column(title="p (adjusted)", share=1.7, align="right"),
         Column(title="ε at least (at most shown)", share=1.3, align="right"),
         Column(title="AUC of nearness", share=1.5, align="right"),
@@ -222,15 +229,19 @@ def _set_tests(document: Document, report: VisualReport) -> None:
 
 def _set_roc(document: Document, report: VisualReport) -> None:
     best = next(finding for finding in report.distances if finding.bound == report.epsilon)
-    document.heading(f"Distance of members and non-members to the nearest image, by {best.name}", keep=260)
-    axes = put_axes(document.sheet, MARGIN + 40, document.y + 6, 210, 200)
+    document.heading(f"Distance of members and non-members to the nearest image, by {best.name}", keep=186)
+    axes = put_axes(document.sheet, MARGIN + 40, document.y + 4, 170, 150)
     draw_roc_logarithmic(axes, report.roc, report.claimed, num_nonmembers=_num_non_members(report))
-    document.space(244)
-    document.paragraph(
+    put_text(
+        document.sheet,
         "Every record of the pool is scored by minus its distance to the nearest synthetic image of its class; band "
         "and intervals by bootstrap over runs. Few records can be models of few images: look at the left of the curve.",
         CAPTION,
+        MARGIN + 240,
+        document.y + 8,
+        TEXT_WIDTH - 240,
     )
+    document.space(190)
 
 
 def _set_panel(document: Document, report: VisualReport, pictures: Pictures) -> None:
