@@ -42,7 +42,11 @@ MOST_COLUMNS = 10
 
 @dataclass(frozen=True, kw_only=True)
 class VisualConfig:
-    """One visual audit. Two with equal configs give equal bytes. `weights` are the checksums of the backbones."""
+    """One visual audit. Two with equal configs give equal bytes.
+
+    `asked` are the distances asked for by name, none by default; `distances` those computed, `left_out` why others were
+    not. `weights` are the checksums of the backbones.
+    """
 
     method: str
     method_config: dict[str, Any]
@@ -51,7 +55,9 @@ class VisualConfig:
     preset: str
     changes: dict[str, str]
     runs: int
+    asked: tuple[str, ...]
     distances: tuple[str, ...]
+    left_out: dict[str, str]
     weights: dict[str, str]
     seed: int
     delta: float
@@ -140,7 +146,6 @@ def summarise_visual(
     members: np.ndarray,
     labels: np.ndarray,
     matches: Mapping[str, Matches],
-    not_computed: tuple[NotComputed, ...],
     *,
     claimed: schema.Claim | None,
     command: str,
@@ -177,7 +182,7 @@ def summarise_visual(
         roc=best.roc,
         paper_style_epsilon=None if ratio is None else ratio.lower,
         distances=findings,
-        not_computed=not_computed,
+        not_computed=tuple(NotComputed(name=name, why=why) for name, why in config.left_out.items()),
         panel=make_panel(members[0], labels[0], matches),
         game=schema.Game(
             num_records=pool.num_records,

@@ -27,7 +27,7 @@ from condensers.registry import condense_runs, get_method
 from reports import schema
 from reports.gallery import pixels, show_synthetic
 from reports.visual_pages import Pictures, write_visual_pdf
-from reports.visual_record import NotComputed, VisualReport
+from reports.visual_record import VisualReport
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,6 @@ def run_visual(
     config: VisualConfig,
     pool: Pool,
     metrics: Mapping[str, Perceptual],
-    not_computed: tuple[NotComputed, ...],
     settings: VisualSettings,
     say: Callable[[str], None],
 ) -> VisualReport:
@@ -67,7 +66,6 @@ def run_visual(
             told,
             labels,
             matches,
-            not_computed,
             claimed=_claim(config, ledger),
             command=settings.command,
         )

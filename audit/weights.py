@@ -9,6 +9,7 @@ import urllib.error
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import torch
@@ -110,7 +111,7 @@ def _read_torchvision(network: str, path: Path) -> Weights:
         if not found.startswith(expected):
             raise BadData(f"{where}: its sha256 starts with {found[: len(expected)]}, not {expected}; delete {path}")
         tensors = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-    except (OSError, RuntimeError, ValueError, EOFError) as error:
+    except (OSError, RuntimeError, ValueError, EOFError, UnpicklingError) as error:
         raise BadData(f"{where}: cannot be read ({_first_line(error)}); delete {path}") from None
     check_backbone(network, tensors, where=where)
     return _weights(network, {name: tensors[name] for name in backbone_shapes(network)}, where)

@@ -294,7 +294,9 @@ def _set_closing(document: Document, report: VisualReport) -> None:
         ]
     )
     document.heading("Configuration")
-    entries = flatten({name: value for name, value in report.config.items() if name not in ("versions", "weights")})
+    entries = flatten(
+        {name: value for name, value in report.config.items() if name not in ("versions", "weights", "left_out")}
+    )
     document.table(
         [Column(title="setting", share=0.4, face=SMALL_CODE), Column(title="value", share=0.6, face=SMALL_CODE)],
         [list(entry) for entry in entries],

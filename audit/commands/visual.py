@@ -75,7 +75,7 @@ def visual(**flags: Any) -> int:
     from reports import schema
 
     _check(flags)
-    config, pool, metrics, not_computed = _resolve(flags)
+    config, pool, metrics = _resolve(flags)
     settings = VisualSettings(
         out=flags["out"],
         jobs=flags["jobs"] or _num_cores(),
@@ -83,7 +83,7 @@ def visual(**flags: Any) -> int:
         command=_command(config),
     )
     report = run_visual(
-        config, pool, metrics, not_computed, settings, lambda line: print(f"audit: {line}", file=sys.stderr, flush=True)
+        config, pool, metrics, settings, lambda line: print(f"audit: {line}", file=sys.stderr, flush=True)
     )
     click.echo(schema.dump(report) if flags["as_json"] else _for_people(report), nl=not flags["as_json"])
     above = flags["fail_above"] is not None and report.epsilon.lower > flags["fail_above"]
@@ -103,8 +103,8 @@ def _check(flags: dict[str, Any]) -> None:
         raise BadConfig(f"--fail-below-p {flags['fail_below_p']}: must lie in [0, 1]")
 
 
-def _resolve(flags: dict[str, Any]) -> tuple[Any, Any, dict[str, Any], tuple[Any, ...]]:
-    """The complete configuration, the pool, the perceptual distances by name, and those left out."""
+def _resolve(flags: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
+    """The complete configuration, the pool, and the perceptual distances by name."""
     from audit import settings
     from audit.data.load import load_pool, pool_checksum
     from audit.resolve import split_changes
@@ -119,7 +119,7 @@ def _resolve(flags: dict[str, Any]) -> tuple[Any, Any, dict[str, Any], tuple[Any
     ipc = settings.resolve_ipc(pool, flags["ipc"], flags["ratio"])
     method_config = settings.resolve_method(method, flags["preset"], pool, ipc=ipc, init=flags["init"], changes=changes)
     method_config = _calibrate(method, method_config, pool, flags)
-    weights, not_computed = _find_weights(flags, pool)
+    weights, left_out = _find_weights(flags, pool)
     names = tuple(name for name in flags["distances"] or DISTANCES if name == "l2" or name in weights)
     config = VisualConfig(
         method=method.name,
@@ -129,7 +129,9 @@ def _resolve(flags: dict[str, Any]) -> tuple[Any, Any, dict[str, Any], tuple[Any
         preset=flags["preset"],
         changes=changes,
         runs=flags["runs"],
+        asked=tuple(dict.fromkeys(flags["distances"])),
         distances=tuple(dict.fromkeys(names)),
+        left_out=left_out,
         weights={NETWORKS[name]: found.checksum for name, found in weights.items()},
         seed=flags["seed"],
         delta=flags["delta"],
@@ -141,15 +143,14 @@ def _resolve(flags: dict[str, Any]) -> tuple[Any, Any, dict[str, Any], tuple[Any
         data_checksum=pool_checksum(pool),
         versions=settings.versions(),
     )
-    return config, pool, _load_metrics(weights, device), not_computed
+    return config, pool, _load_metrics(weights, device)
 
 
-def _find_weights(flags: dict[str, Any], pool: Any) -> tuple[dict[str, Any], tuple[Any, ...]]:
+def _find_weights(flags: dict[str, Any], pool: Any) -> tuple[dict[str, Any], dict[str, str]]:
     """Backbones by name of distance. What was asked for by name must be there; what was not is left out, with why."""
     from attacks.perceptual import fits_images
     from audit.visual import NETWORKS
     from audit.weights import describe_absence, find_weights, read_file
-    from reports.visual_record import NotComputed
 
     given = {read_file(path).network: path for path in flags["files"]}
     asked = [name for name in flags["distances"] if name in NETWORKS]
@@ -159,7 +160,7 @@ def _find_weights(flags: dict[str, Any], pool: Any) -> tuple[dict[str, Any], tup
     for network, path in given.items():
         if network not in {NETWORKS[name] for name in tried}:
             raise BadConfig(f"--lpips-weights {path}: holds {network}, which no --distance that is asked for uses")
-    found, left_out = {}, []
+    found, left_out = {}, {}
     for name in tried:
         shape = tuple(pool.images.shape[1:])
         weights = None
@@ -172,8 +173,8 @@ def _find_weights(flags: dict[str, Any], pool: Any) -> tuple[dict[str, Any], tup
         elif asked:
             raise BadConfig(f"--distance {name}: {why}")
         else:
-            left_out.append(NotComputed(name=name, why=why))
-    return found, tuple(left_out)
+            left_out[name] = why
+    return found, left_out
 
 
 def _load_metrics(weights: dict[str, Any], device: str) -> dict[str, Any]:
@@ -204,7 +205,7 @@ def _command(config: Any) -> str:
     parts += [] if config.records is None else [f"--records {config.records}"]
     parts += [f"--{name} {config.method_config[name]}" for name in ("ipc", "init") if name in config.method_config]
     parts += [f"--preset {config.preset}", f"--runs {config.runs}"]
-    parts += [f"--distance {name}" for name in config.distances]
+    parts += [f"--distance {name}" for name in config.asked]
     parts += [f"--delta {config.delta!r}", f"--confidence {config.confidence!r}", f"--seed {config.seed}"]
     parts += [f"--device {config.device}"]
     parts += [] if config.claim is None else [f"--claim {config.claim!r}"]
