@@ -54,7 +54,7 @@ def read_pickled_arrays(content: bytes, *, where: str) -> dict[str, np.ndarray]:
 
 def _interpret(content: bytes) -> Any:
     stack: list[Any] = []
-    memo: dict[int, Any] = {}
+    memo: dict[Any, Any] = {}
     for opcode, argument, position in pickletools.genops(content):
         match opcode.name:
             case "PROTO":
@@ -76,7 +76,7 @@ def _interpret(content: bytes) -> Any:
             case "TUPLE":
                 stack.append(_pop_to_mark(stack))
             case "GLOBAL":
-                stack.append(_Name(argument))
+                stack.append(_Name(str(argument)))
             case "REDUCE":
                 name, arguments = _pop(stack, 2)
                 stack.append(_make(name, arguments))

@@ -232,7 +232,7 @@ def make_panel(members: np.ndarray, labels: np.ndarray, matches: Mapping[str, Ma
     for label in labels.tolist():
         seen[label] = seen.get(label, -1) + 1
         rounds.append(seen[label])
-    chosen = np.sort(np.lexsort((labels, rounds))[:MOST_COLUMNS])
+    chosen = np.sort(np.lexsort((labels, np.array(rounds)))[:MOST_COLUMNS])
     return tuple(
         Column(
             image=int(image),

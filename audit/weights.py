@@ -22,6 +22,8 @@ from audit.data.catalog import resolve_root
 from audit.store import write_atomically
 from condensers.errors import BadData, BadInput
 
+# What torchvision calls its files; the end of a name is the beginning of the sha256.
+TORCHVISION = {"vgg16": "vgg16-397923af.pth", "alexnet": "alexnet-owt-7be5be79.pth"}
 HOW = "audit weights --get {network} fetches them, --download asks torchvision, --lpips-weights FILE names a file"
 
 
@@ -57,7 +59,7 @@ def kept_file(network: str, folder: Path | None = None) -> Path:
 
 def torchvision_file(network: str) -> Path:
     """Where torchvision keeps its own copy."""
-    return Path(torch.hub.get_dir()) / "checkpoints" / _address(network).rpartition("/")[2]
+    return Path(torch.hub.get_dir()) / "checkpoints" / TORCHVISION[network]
 
 
 def write_weights(network: str, tensors: Mapping[str, Tensor], path: Path) -> None:
@@ -122,7 +124,7 @@ def _download(network: str, path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         torch.hub.download_url_to_file(
-            _address(network), str(path), hash_prefix=path.stem.rpartition("-")[2], progress=False
+            torchvision_address(network), str(path), hash_prefix=path.stem.rpartition("-")[2], progress=False
         )
     except (urllib.error.URLError, OSError, RuntimeError) as error:
         raise BadInput(
@@ -130,7 +132,8 @@ def _download(network: str, path: Path) -> None:
         ) from None
 
 
-def _address(network: str) -> str:
+def torchvision_address(network: str) -> str:
+    """Where torchvision fetches its file from; importing it takes seconds."""
     from torchvision import models
 
     known: dict[str, Any] = {

@@ -119,8 +119,8 @@ def test_torchvision_cache_that_would_run_code_is_refused(monkeypatch, tmp_path)
 
 
 def test_names_of_torchvision_files_against_torchvision() -> None:
-    assert weights.torchvision_file("vgg16").name == "vgg16-397923af.pth"
-    assert weights.torchvision_file("alexnet").name == "alexnet-owt-7be5be79.pth"
+    for network in BACKBONES:
+        assert weights.torchvision_address(network).endswith(f"/{weights.torchvision_file(network).name}")
 
 
 def checkpoint(tensors: dict[str, torch.Tensor]) -> bytes:
