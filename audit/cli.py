@@ -20,12 +20,14 @@ from condensers.errors import AuditError, Incomplete
 COMMANDS: dict[str, tuple[str, str]] = {
     "lira": ("audit.commands.attack:lira", "Likelihood-ratio attack with shadow condensations; ends with a PDF."),
     "loss": ("audit.commands.attack:loss", "Loss-threshold attack, by the two protocols of Dong et al."),
+    "visual": ("audit.commands.visual:visual", "Nearest real images of every synthetic one, counted and tested."),
     "worst-case": ("audit.commands.worst_case:worst_case", "The adversary at the door: is the claimed noise there?"),
     "account": ("audit.commands.account:account", "Analytic epsilon of a method or a mechanism (RDP and PLD)."),
     "epsilon": ("audit.commands.epsilon:epsilon", "Empirical epsilon of anyone's table of scores."),
     "plan": ("audit.commands.plan:plan", "How many runs a bound needs, before the compute is spent."),
     "report": ("audit.commands.report:report", "Redraw the PDF of a finished run."),
     "methods": ("audit.commands.methods:methods", "The condensers and attacks there are, with their settings."),
+    "weights": ("audit.commands.weights:weights", "The networks LPIPS needs, whether they are here; fetching them."),
     "data": ("audit.commands.data:data", "The data sets, whether they are here, how to get them."),
 }
 

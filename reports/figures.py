@@ -57,7 +57,7 @@ def draw_roc_logarithmic(axes: Axes, roc: Roc, claim: Claim | None, *, num_nonme
         axes.errorbar(
             float(key),
             max(rate, lowest),
-            yerr=[[max(rate, lowest) - max(low, lowest)], [max(high, lowest) - max(rate, lowest)]],
+            yerr=[[max(rate - max(low, lowest), 0)], [max(high - max(rate, lowest), 0)]],
             color=INK,
             marker="o",
             markersize=3.5,

@@ -2,7 +2,7 @@
 
 from reports.figures import draw_epsilon
 from reports.layout import Document, put_box, put_line, put_rule, put_text, shorten, text_width, wrap
-from reports.schema import Report
+from reports.schema import Claim, EpsilonBound, Report
 from reports.style import (
     BODY,
     CAPTION,
@@ -47,8 +47,8 @@ def set_summary(document: Document, report: Report) -> None:
             "CONTROL: membership was shuffled. The attack was told coins that decided nothing; it must find nothing.",
             STRONG,
         )
-    _set_verdict(document, report)
-    _set_epsilon(document, report)
+    set_verdict(document, report.verdict, report.verdict_reason)
+    set_epsilon(document, report.epsilon, report.claimed)
     _set_game_and_numbers(document, report)
     _set_ladder(document, report)
     document.heading("Threat model and assumptions", keep=40)
@@ -63,22 +63,20 @@ def set_summary(document: Document, report: Report) -> None:
     document.definitions(entries)
 
 
-def _set_verdict(document: Document, report: Report) -> None:
+def set_verdict(document: Document, verdict: str, reason: str) -> None:
     label_width = text_width("NOT REFUTED", VERDICT) + 28
     reason_width = TEXT_WIDTH - label_width - 24
-    lines = wrap(report.verdict_reason, BODY, reason_width)
+    lines = wrap(reason, BODY, reason_width)
     height = max(len(lines) * BODY.leading + 18, 44)
     document.room(height)
-    colour = VERDICT_COLOURS[report.verdict]
+    colour = VERDICT_COLOURS[verdict]
     put_box(document.sheet, MARGIN, document.y, TEXT_WIDTH, height, fill="white", edge=colour)
     put_box(document.sheet, MARGIN, document.y, label_width, height, fill=colour, edge=colour)
     middle = document.y + height / 2
-    put_line(
-        document.sheet, report.verdict, VERDICT, MARGIN + label_width / 2, middle - VERDICT.leading / 2, align="center"
-    )
+    put_line(document.sheet, verdict, VERDICT, MARGIN + label_width / 2, middle - VERDICT.leading / 2, align="center")
     put_text(
         document.sheet,
-        report.verdict_reason,
+        reason,
         BODY,
         MARGIN + label_width + 12,
         middle - len(lines) * BODY.leading / 2,
@@ -87,18 +85,18 @@ def _set_verdict(document: Document, report: Report) -> None:
     document.space(height + 12)
 
 
-def _set_epsilon(document: Document, report: Report) -> None:
-    figure = headline(report.epsilon, report.claimed)
+def set_epsilon(document: Document, bound: EpsilonBound, claim: Claim | None) -> None:
+    figure = headline(bound, claim)
     figure_width = text_width(figure, EPSILON) + 18
-    text = explain_bound(report.epsilon)
+    text = explain_bound(bound)
     height = max(EPSILON.leading, len(wrap(text, BODY, TEXT_WIDTH - figure_width)) * BODY.leading)
     document.room(height + 80)
     put_line(document.sheet, figure, EPSILON, MARGIN, document.y + (height - EPSILON.leading) / 2)
     put_text(document.sheet, text, BODY, MARGIN + figure_width, document.y, TEXT_WIDTH - figure_width)
     document.space(height + 4)
-    has_claim = claimed_epsilon(report.claimed) is not None
+    has_claim = claimed_epsilon(claim) is not None
     axes = document.axes(13, left=1, right=1, top=30 if has_claim else 18, bottom=26)
-    draw_epsilon(axes, report.epsilon, report.claimed)
+    draw_epsilon(axes, bound, claim)
 
 
 def _set_game_and_numbers(document: Document, report: Report) -> None:

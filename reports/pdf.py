@@ -42,7 +42,7 @@ def write_pdf(
     histogram = score_histogram(scores)
     with house_style():
         document = draw(report, histogram=histogram, exposure=record_exposure(scores), gallery=gallery)
-        _write_atomically(path, lambda stream: _save_sheets(stream, document, report, created))
+        write_atomically(path, lambda stream: _save_sheets(stream, document, report, created))
         _write_figures(report, histogram, gallery, path.parent / "figures")
 
 
@@ -80,12 +80,12 @@ def _write_figures(report: Report, histogram: ScoreHistogram, gallery: Gallery, 
     roc = Figure(figsize=(4.6, 4.4))
     axes = roc.add_axes((0.14, 0.11, 0.82, 0.86))
     draw_roc_logarithmic(axes, report.roc, report.claimed, num_nonmembers=histogram.num_nonmembers)
-    _write_png(roc, directory / "roc.png")
+    write_png(roc, directory / "roc.png")
 
     spread = Figure(figsize=(6.8, 2.7))
     for index in range(2):
         draw_scores(spread.add_axes((0.08 + 0.51 * index, 0.16, 0.4, 0.75)), histogram, logarithmic=index == 1)
-    _write_png(spread, directory / "scores.png")
+    write_png(spread, directory / "scores.png")
 
     if gallery.synthetic is None or gallery.synthetic_labels is None:
         (directory / "synthetic.png").unlink(missing_ok=True)
@@ -98,15 +98,15 @@ def _write_figures(report: Report, histogram: ScoreHistogram, gallery: Gallery, 
     grid = Figure(figsize=whole)
     axes = grid.add_axes((0.7 / whole[0], 0.25 / whole[1], width / whole[0], height / whole[1]))
     draw_mosaic(axes, gallery.synthetic, mosaic, naming="class")
-    _write_png(grid, directory / "synthetic.png")
+    write_png(grid, directory / "synthetic.png")
 
 
-def _write_png(figure: Figure, path: Path) -> None:
+def write_png(figure: Figure, path: Path) -> None:
     FigureCanvasAgg(figure)
-    _write_atomically(path, lambda stream: figure.savefig(stream, format="png", metadata={"Software": None}))
+    write_atomically(path, lambda stream: figure.savefig(stream, format="png", metadata={"Software": None}))
 
 
-def _write_atomically(path: Path, write: Callable[[IO[bytes]], None]) -> None:
+def write_atomically(path: Path, write: Callable[[IO[bytes]], None]) -> None:
     """Write beside the target, flush to the disk, then rename over it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")

@@ -1,0 +1,237 @@
+"""`audit visual`: do synthetic images look like records that were in? Counted and tested, and shown where asked."""
+
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from condensers.errors import BadConfig
+
+DISTANCES = ("l2", "lpips", "lpips-alexnet")
+
+
+@click.command()
+@click.option("--method", default="dm", show_default=True, help="Condenser; `audit methods` lists them.")
+@click.option("--dataset", default="digits", show_default=True, help="Name (`audit data`), .npz file or folder.")
+@click.option("--records", type=int, help="Class-balanced pool of this many records; default: all.")
+@click.option("--ipc", type=int, help="Synthetic images per class; default 1.")
+@click.option("--ratio", type=float, help="Instead of --ipc: synthetic over condensed records, r of Dong et al.")
+@click.option("--init", type=click.Choice(["random", "real"]), help="Where images start; default: random.")
+@click.option(
+    "--preset",
+    type=click.Choice(["quick", "paper"]),
+    default="quick",
+    show_default=True,
+    help="Small networks and 300 steps, or the published settings.",
+)
+@click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="Any setting of the method. Repeatable.")
+@click.option("--runs", type=int, default=16, show_default=True, help="Condensations of random halves.")
+@click.option(
+    "--distance",
+    "distances",
+    type=click.Choice(DISTANCES),
+    multiple=True,
+    help="Repeatable; default: l2, and lpips (VGG16) where its weights are here.",
+)
+@click.option(
+    "--lpips-weights",
+    "files",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="FILE",
+    help="Backbone of LPIPS as safetensors, in torchvision's names. Repeatable.",
+)
+@click.option("--download", is_flag=True, help="Let torchvision fetch a backbone that is not here.")
+@click.option("--delta", type=float, default=1e-5, show_default=True, help="δ of the bound.")
+@click.option("--confidence", type=float, default=0.95, show_default=True, help="Of bound, test and intervals.")
+@click.option("--claim", type=float, help="An ε claimed for the method: REFUTED (exit 4) if the bound exceeds it.")
+@click.option("--epsilon", type=float, help="Calibrate a private method's noise to this ε at --delta.")
+@click.option("--shuffle-membership", is_flag=True, help="Control: test against coins that decided nothing.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything.")
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:N or mps.")
+@click.option("--jobs", type=int, help="Threads that compare by LPIPS; default: one per core.")
+@click.option("--data-root", type=click.Path(path_type=Path), help="Folder of data sets.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("runs"),
+    show_default=True,
+    help="Folder that holds run directories.",
+)
+@click.option("--show-records", is_flag=True, help="Show real images in the PDF and its panel; they are private.")
+@click.option("--fail-above", type=float, help="Exit 4 if the bound exceeds this ε.")
+@click.option("--fail-below-p", type=float, help="Exit 4 if an adjusted p-value is below this.")
+@click.option("--json", "as_json", is_flag=True, help="Print the record of the audit as JSON.")  # fmt: skip
+def visual(**flags: Any) -> int:
+    """Nearest real images of every synthetic one, by L2 and LPIPS: how many of them are members?
+
+    Condenses random halves of a pool, guesses for each synthetic image that its nearest record was in, and tests the
+    count against fair coins. Ends with the path of a PDF whose panel shows real images only with --show-records.
+    """
+    from audit.visual_run import VisualSettings, run_visual
+    from reports import schema
+
+    _check(flags)
+    config, pool, metrics = _resolve(flags)
+    settings = VisualSettings(
+        out=flags["out"],
+        jobs=flags["jobs"] or _num_cores(),
+        show_records=flags["show_records"],
+        command=_command(config),
+    )
+    report = run_visual(
+        config, pool, metrics, settings, lambda line: print(f"audit: {line}", file=sys.stderr, flush=True)
+    )
+    click.echo(schema.dump(report) if flags["as_json"] else _for_people(report), nl=not flags["as_json"])
+    above = flags["fail_above"] is not None and report.epsilon.lower > flags["fail_above"]
+    smallest = min(finding.p_value_adjusted for finding in report.distances)
+    below = flags["fail_below_p"] is not None and smallest < flags["fail_below_p"]
+    return 4 if report.verdict == "REFUTED" or above or below else 0
+
+
+def _check(flags: dict[str, Any]) -> None:
+    if flags["ipc"] is not None and flags["ratio"] is not None:
+        raise BadConfig("--ipc and --ratio say the same thing: give one of them")
+    if flags["jobs"] is not None and flags["jobs"] < 1:
+        raise BadConfig(f"--jobs {flags['jobs']}: must be at least 1")
+    if flags["fail_above"] is not None and not flags["fail_above"] >= 0:
+        raise BadConfig(f"--fail-above {flags['fail_above']}: must be a number, 0 or more")
+    if flags["fail_below_p"] is not None and not 0 <= flags["fail_below_p"] <= 1:
+        raise BadConfig(f"--fail-below-p {flags['fail_below_p']}: must lie in [0, 1]")
+
+
+def _resolve(flags: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
+    """The complete configuration, the pool, and the perceptual distances by name."""
+    from audit import settings
+    from audit.data.load import load_pool, pool_checksum
+    from audit.resolve import split_changes
+    from audit.visual import NETWORKS, VisualConfig
+    from condensers.registry import get_method
+
+    method = get_method(flags["method"])
+    changes = split_changes(flags["changes"])
+    settings.check_changes(changes, {"": method.config})
+    device = settings.resolve_device(flags["device"])
+    pool = load_pool(flags["dataset"], data_root=flags["data_root"], records=flags["records"])
+    ipc = settings.resolve_ipc(pool, flags["ipc"], flags["ratio"])
+    method_config = settings.resolve_method(method, flags["preset"], pool, ipc=ipc, init=flags["init"], changes=changes)
+    method_config = _calibrate(method, method_config, pool, flags)
+    weights, left_out = _find_weights(flags, pool)
+    names = tuple(name for name in flags["distances"] or DISTANCES if name == "l2" or name in weights)
+    config = VisualConfig(
+        method=method.name,
+        method_config=dict(vars(method_config)),
+        dataset=flags["dataset"],
+        records=flags["records"],
+        preset=flags["preset"],
+        changes=changes,
+        runs=flags["runs"],
+        asked=tuple(dict.fromkeys(flags["distances"])),
+        distances=tuple(dict.fromkeys(names)),
+        left_out=left_out,
+        weights={NETWORKS[name]: found.checksum for name, found in weights.items()},
+        seed=flags["seed"],
+        delta=flags["delta"],
+        confidence=flags["confidence"],
+        claim=flags["claim"],
+        epsilon=flags["epsilon"],
+        shuffle_membership=flags["shuffle_membership"],
+        device=device,
+        data_checksum=pool_checksum(pool),
+        versions=settings.versions(),
+    )
+    return config, pool, _load_metrics(weights, device)
+
+
+def _find_weights(flags: dict[str, Any], pool: Any) -> tuple[dict[str, Any], dict[str, str]]:
+    """Backbones by name of distance. What was asked for by name must be there; what was not is left out, with why."""
+    from attacks.perceptual import fits_images
+    from audit.visual import NETWORKS
+    from audit.weights import describe_absence, find_weights, read_file
+
+    given = {read_file(path).network: path for path in flags["files"]}
+    asked = [name for name in flags["distances"] if name in NETWORKS]
+    tried = asked or (
+        [] if flags["distances"] else [name for name in NETWORKS if name == "lpips" or NETWORKS[name] in given]
+    )
+    for network, path in given.items():
+        if network not in {NETWORKS[name] for name in tried}:
+            raise BadConfig(f"--lpips-weights {path}: holds {network}, which no --distance that is asked for uses")
+    found, left_out = {}, {}
+    for name in tried:
+        shape = tuple(pool.images.shape[1:])
+        weights = None
+        why = f"LPIPS compares pictures of one or three channels; records of {pool.name} have shape {list(shape)}"
+        if fits_images(shape):
+            why = describe_absence(NETWORKS[name])
+            weights = find_weights(NETWORKS[name], flags["files"], download=flags["download"])
+        if weights is not None:
+            found[name] = weights
+        elif asked:
+            raise BadConfig(f"--distance {name}: {why}")
+        else:
+            left_out[name] = why
+    return found, left_out
+
+
+def _load_metrics(weights: dict[str, Any], device: str) -> dict[str, Any]:
+    import torch
+
+    from attacks.perceptual import load_perceptual
+
+    return {
+        name: load_perceptual(found.network, found.tensors, torch.device(device)) for name, found in weights.items()
+    }
+
+
+def _calibrate(method: Any, config: Any, pool: Any, flags: dict[str, Any]) -> Any:
+    if flags["epsilon"] is None:
+        return config
+    from audit.accounting.ledger import calibrate_method
+    from audit.game import nominal_class_sizes
+
+    if any(pair.startswith("noise_multiplier=") for pair in flags["changes"]):
+        raise BadConfig("--epsilon and --set noise_multiplier both decide the noise: give one of them")
+    sizes = nominal_class_sizes(pool)
+    return calibrate_method(method, config, sizes, epsilon=flags["epsilon"], delta=flags["delta"])
+
+
+def _command(config: Any) -> str:
+    """The command that gives these bytes again."""
+    parts = ["audit visual", f"--method {config.method}", f"--dataset {shlex.quote(config.dataset)}"]
+    parts += [] if config.records is None else [f"--records {config.records}"]
+    parts += [f"--{name} {config.method_config[name]}" for name in ("ipc", "init") if name in config.method_config]
+    parts += [f"--preset {config.preset}", f"--runs {config.runs}"]
+    parts += [f"--distance {name}" for name in config.asked]
+    parts += [f"--delta {config.delta!r}", f"--confidence {config.confidence!r}", f"--seed {config.seed}"]
+    parts += [f"--device {config.device}"]
+    parts += [] if config.claim is None else [f"--claim {config.claim!r}"]
+    parts += [] if config.epsilon is None else [f"--epsilon {config.epsilon!r}"]
+    parts += ["--shuffle-membership"] if config.shuffle_membership else []
+    parts += [f"--set {shlex.quote(f'{name}={value}')}" for name, value in config.changes.items()]
+    return " ".join(parts)
+
+
+def _num_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _for_people(report: Any) -> str:
+    from audit.visual import describe_finding
+    from reports.rounding import down, small
+
+    lines = [f"{report.verdict}  {report.verdict_reason}", "", report.finding]
+    for finding in report.distances:
+        low, high = finding.roc.auc_interval
+        lines += [
+            f"{finding.name:<15}{describe_finding(finding)} "
+            f"(adjusted for {len(report.distances)} distances: {small(float(f'{finding.p_value_adjusted:.2g}'))})",
+            f"{'':<15}ε ≥ {down(finding.bound.lower)} ({finding.bound.confidence:.0%} confidence, δ = "
+            f"{finding.bound.delta:g}; had every guess been right: {down(finding.most_certifiable)}), "
+            f"AUC {finding.roc.auc:.4f} [{low:.4f}, {high:.4f}]",
+        ]
+    lines += [f"{left.name:<15}not computed: {left.why}" for left in report.not_computed]
+    return "\n".join([*lines, "", report.pdf])

