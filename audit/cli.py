@@ -22,6 +22,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "loss": ("audit.commands.attack:loss", "Loss-threshold attack, by the two protocols of Dong et al."),
     "visual": ("audit.commands.visual:visual", "Nearest real images of every synthetic one, counted and tested."),
     "worst-case": ("audit.commands.worst_case:worst_case", "The adversary at the door: is the claimed noise there?"),
+    "condense": ("audit.commands.condense:condense", "Make a synthetic set for release, with its label and ε."),
+    "utility": ("audit.commands.utility:utility", "What a synthetic set is worth to train on."),
     "account": ("audit.commands.account:account", "Analytic epsilon of a method or a mechanism (RDP and PLD)."),
     "epsilon": ("audit.commands.epsilon:epsilon", "Empirical epsilon of anyone's table of scores."),
     "plan": ("audit.commands.plan:plan", "How many runs a bound needs, before the compute is spent."),

@@ -38,18 +38,25 @@ def resolve_config(attack_name: str, flags: dict[str, Any]) -> tuple[AuditConfig
     device = "cpu" if device.startswith("cpu") else device
     ipc = settings.resolve_ipc(pool, flags["ipc"], flags["ratio"])
     method_config = settings.resolve_method(method, flags["preset"], pool, ipc=ipc, init=flags["init"], changes=changes)
-    method_config = _pay(method, method_config, pool, flags, changes)
+    method_config = settle_noise(
+        method,
+        method_config,
+        nominal_class_sizes(pool),
+        epsilon=flags["epsilon"],
+        delta=flags["delta"],
+        changes=changes,
+    )
     victim = settings.resolve_victim(PRESETS, flags["preset"], pool, changes)
     values = vars(method_config)
-    _check_sizes("", values)
-    _check_sizes("victim.", vars(victim))
-    _check_extractor(values, pool)
+    check_sizes("", values)
+    check_sizes("victim.", vars(victim))
+    check_extractor(values, pool)
     network = victim_network(pool, victim)
     shadows, shard_runs = flags["shadows"], flags["shard_runs"]
     if shard_runs is None:
         shard_runs = settings.fit_shard(network, ipc * pool.num_classes, device, shadows)
     if "compiled" in values:
-        values = {**values, "compiled": _should_compile(flags["compiled"], values, pool, shard_runs)}
+        values = {**values, "compiled": should_compile(flags["compiled"], values, pool, shard_runs)}
     config = AuditConfig(
         attack=attack_name,
         method=method.name,
@@ -90,22 +97,29 @@ def _check_numbers(flags: dict[str, Any]) -> None:
         raise BadConfig(f"--shadows {flags['shadows']}: must lie in 1…{MOST_SHADOWS}")
 
 
-def _pay(method: Method, config: Any, pool: Pool, flags: dict[str, Any], changes: dict[str, str]) -> Any:
+def settle_noise(
+    method: Method,
+    config: Any,
+    class_sizes: tuple[float, ...],
+    *,
+    epsilon: float | None,
+    delta: float,
+    changes: dict[str, str],
+) -> Any:
     """A private method's noise for --epsilon; without it, refuse noise that leaves no guarantee to account for."""
-    if method.plan is None and flags["epsilon"] is None:
+    if method.plan is None and epsilon is None:
         return config
     from audit.accounting.ledger import calibrate_method, claim_from_ledger
 
-    sizes = nominal_class_sizes(pool)
-    if method.plan is not None and flags["epsilon"] is None:
-        claim_from_ledger(method.plan(config, sizes), flags["delta"])
+    if method.plan is not None and epsilon is None:
+        claim_from_ledger(method.plan(config, class_sizes), delta)
         return config
     if "noise_multiplier" in changes:
         raise BadConfig("--epsilon and --set noise_multiplier both decide the noise: give one of them")
-    return calibrate_method(method, config, sizes, epsilon=flags["epsilon"], delta=flags["delta"])
+    return calibrate_method(method, config, class_sizes, epsilon=epsilon, delta=delta)
 
 
-def _check_sizes(prefix: str, values: dict[str, Any]) -> None:
+def check_sizes(prefix: str, values: dict[str, Any]) -> None:
     """Refuse numbers that no machine could compute with."""
     for name, value in values.items():
         most = DEEPEST if name == "depth" else LARGEST
@@ -115,7 +129,7 @@ def _check_sizes(prefix: str, values: dict[str, Any]) -> None:
             raise BadConfig(f"--set {prefix}{name}={value}: must be a finite number")
 
 
-def _check_extractor(values: dict[str, Any], pool: Pool) -> None:
+def check_extractor(values: dict[str, Any], pool: Pool) -> None:
     """Refuse an extractor that does not fit the records, before anything is written."""
     if {"extractor", "width", "depth"} <= set(values):
         Network(
@@ -152,7 +166,7 @@ def _test_runs(asked: int | None, shadows: int, *, needs_fit_runs: bool) -> int:
     return test_runs
 
 
-def _should_compile(asked: str, method_config: dict[str, Any], pool: Pool, shard_runs: int) -> bool:
+def should_compile(asked: str, method_config: dict[str, Any], pool: Pool, shard_runs: int) -> bool:
     compiler = any(shutil.which(name) for name in ("c++", "g++", "clang++"))
     if asked == "on" and not compiler:
         raise BadConfig("--compile on: no C++ compiler is installed here; use --compile auto")

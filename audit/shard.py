@@ -55,7 +55,7 @@ def load_checked_pool(config: AuditConfig, data_root: Path | None) -> Pool:
 def compute_shard(config: AuditConfig, pool: Pool, directory: RunDirectory, index: int, report: Report) -> None:
     """Condense, train and query the runs of one shard and write them down."""
     torch.set_num_threads(config.threads)
-    tracker = Tracker(config=config, directory=directory, index=index, report=report)
+    tracker = Tracker(digest=config.digest, directory=directory, index=index, report=report)
     runs = shard_runs(config, index)
     included = torch.from_numpy(game_of(config, pool.num_records).members(runs)).to(pool.images.device)
     randomness = Randomness(seed=config.seed, runs=tuple(runs))
@@ -130,7 +130,7 @@ def condense(
 class Tracker:
     """Watches over a shard's loops: reports how far they are and keeps their state every half minute."""
 
-    config: AuditConfig
+    digest: str
     directory: RunDirectory
     index: int
     report: Report
@@ -154,13 +154,13 @@ class Tracker:
             path.unlink(missing_ok=True)
 
     def _save(self, path: Path, state: dict[str, Tensor], done: int) -> None:
-        write_tensors(path, {**state, "steps done": torch.tensor(done, device="cpu")}, digest=self.config.digest)
+        write_tensors(path, {**state, "steps done": torch.tensor(done, device="cpu")}, digest=self.digest)
 
     def _restore(self, path: Path, state: dict[str, Tensor]) -> int:
         if not path.exists():
             return 0
         with contextlib.suppress(DamagedShard):
-            kept = read_tensors(path, digest=self.config.digest)
+            kept = read_tensors(path, digest=self.digest)
             done = int(kept.pop("steps done"))
             if set(kept) == set(state):
                 state.update({name: tensor.to(state[name].device) for name, tensor in kept.items()})

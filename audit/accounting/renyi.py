@@ -41,7 +41,8 @@ def branch_epsilon(
     for chunk in np.array_split(_grid(0.02, 1e4, 24), 8):
         fresh = _epsilons(branch, relation, chunk, delta, conversion)
         tried, values = np.append(tried, chunk), np.append(values, fresh)
-        if np.isfinite(fresh[0]) and fresh.argmin() == 0:
+        finite = fresh[np.isfinite(fresh)]  # fractional orders that did not converge say nothing about a rise
+        if finite.size > 1 and finite.argmin() == 0:
             break
     for _ in range(2):
         best = int(values.argmin())
