@@ -62,7 +62,7 @@ def draw_epsilon_rows(axes: Axes, rows: Sequence[EpsilonRow], labels: Sequence[s
             axes.plot(row.claimed, place - 0.42, "v", color=VERMILLION, markersize=4.5, clip_on=False)
         _beside(axes, place, row.figure, 6, INK, "bold")
         _beside(axes, place, row.claim, 50, VERMILLION, "normal")
-    _beside(axes, -0.75, "certified", 6, INK, "normal")
+    _beside(axes, -0.75, "measured", 6, INK, "normal")
     if any(row.claim for row in rows):
         _beside(axes, -0.75, "claimed", 50, VERMILLION, "normal")
     axes.set(xlim=(0, right), ylim=(len(rows) - 0.5, -0.6), xlabel="ε")
