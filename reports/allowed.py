@@ -8,6 +8,7 @@ from reports.rounding import percent
 from reports.schema import Report, Tradeoff
 from reports.wording import claimed_epsilon
 
+FEWEST = 10
 _ROUNDING = 1e-9
 
 
@@ -30,17 +31,21 @@ def allowed_at(region: Tradeoff, false_positive_rate: Floats) -> Floats:
     return np.interp(false_positive_rate, region.false_positive_rate, region.true_positive_rate)
 
 
-def lies_outside(report: Report, region: Tradeoff) -> NDArray[np.bool_]:
-    """At which rates of the curve the whole interval of the true positive rate is more than the guarantee allows."""
+def lies_outside(report: Report, region: Tradeoff, num_nonmembers: int) -> NDArray[np.bool_]:
+    """At which rates of the curve the whole interval of the true positive rate is more than the guarantee allows.
+
+    Only where at least `FEWEST` false positives are behind a rate: with fewer the rate itself is hardly known, and at
+    none it is not 0 but below what so many non-members can show.
+    """
     rates = np.asarray(report.roc.curve["false_positive_rate"], dtype=np.float64)
     lower = np.asarray(report.roc.curve["lower"], dtype=np.float64)
-    return lower > allowed_at(region, rates) + _ROUNDING
+    return (rates >= FEWEST / num_nonmembers) & (lower > allowed_at(region, rates) + _ROUNDING)
 
 
-def explain_outside(report: Report, region: Tradeoff) -> str:
+def explain_outside(report: Report, region: Tradeoff, num_nonmembers: int) -> str:
     """What the shaded region is and whether the curve leaves it."""
     rates = np.asarray(report.roc.curve["false_positive_rate"], dtype=np.float64)
-    outside = rates[lies_outside(report, region)]
+    outside = rates[lies_outside(report, region, num_nonmembers)]
     text = (
         f"Shaded: what the guarantee allows ({region.source.rstrip('.')}). If it holds, no attack's true curve "
         "leaves it. "
@@ -49,7 +54,7 @@ def explain_outside(report: Report, region: Tradeoff) -> str:
         ends = f"{_rate(float(outside.min()))} and {_rate(float(outside.max()))}"
         text += f"Here the whole interval lies outside at some FPR between {ends}. "
     else:
-        text += "Here the interval reaches into it at every FPR. "
+        text += "Here the interval reaches into it at every FPR with ten false positives or more. "
     return text + (
         "The picture by itself refutes nothing, its intervals hold at one FPR each: the bound does, which counts the "
         "sampling error."

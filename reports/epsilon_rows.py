@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reports.rounding import decimals_apart, down, ordinary, up
+from reports.rounding import decimals_apart, down, ordinary, small, up
 from reports.schema import Ladder, Report
 from reports.wording import claimed_epsilon
 
@@ -36,7 +36,7 @@ def rows_of_bounds(report: Report) -> list[EpsilonRow]:
     bounds = [report.epsilon, *(bound for bound in report.bounds if bound != report.epsilon)]
     return [
         EpsilonRow(
-            label=f"{bound.estimator}, δ = {bound.delta:g}"
+            label=f"{bound.estimator}, δ = {small(bound.delta)}"
             if bound.kind != "no bound"
             else f"{bound.estimator}, NO BOUND",
             lower=bound.lower,

@@ -9,7 +9,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, Percent
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from reports.allowed import allowed_at, allowed_region, lies_outside
+from reports.allowed import FEWEST, allowed_at, allowed_region, lies_outside
 from reports.distributions import Floats, RecordExposure, ScoreHistogram
 from reports.epsilon_rows import EpsilonRow, right_end
 from reports.rounding import decimals_apart, down, percent, up
@@ -77,7 +77,7 @@ def draw_roc_logarithmic(axes: Axes, report: Report, *, num_nonmembers: int) -> 
     rates = np.asarray(roc.curve["false_positive_rate"])
     lowest = lowest_rate(rates, num_nonmembers)
     axes.set(xscale="log", yscale="log", xlim=(lowest, 1), ylim=(lowest, 1))
-    _draw_roc(axes, report, np.logspace(math.log10(lowest), 0, 400), keep=rates > 0)
+    _draw_roc(axes, report, np.logspace(math.log10(lowest), 0, 400), num_nonmembers, keep=rates > 0)
     for key, rate in sorted(roc.tpr_at_fpr.items()):
         low, high = roc.tpr_at_fpr_interval[key]
         axes.errorbar(
@@ -91,7 +91,7 @@ def draw_roc_logarithmic(axes: Axes, report: Report, *, num_nonmembers: int) -> 
             capsize=2.5,
             zorder=5,
         )
-    few = 10 / num_nonmembers
+    few = FEWEST / num_nonmembers
     if few > lowest:
         axes.axvspan(lowest, few, facecolor="none", edgecolor="#C8C8C8", hatch="\\\\\\\\", linewidth=0, zorder=0.6)
     for axis in (axes.xaxis, axes.yaxis):
@@ -108,10 +108,10 @@ def lowest_rate(rates: Floats, num_nonmembers: int) -> float:
     return float(10.0 ** math.floor(math.log10(max(rates[rates > 0].min(), 1 / num_nonmembers)) + 1e-9))
 
 
-def draw_roc_linear(axes: Axes, report: Report) -> None:
+def draw_roc_linear(axes: Axes, report: Report, *, num_nonmembers: int) -> None:
     rates = np.asarray(report.roc.curve["false_positive_rate"])
     axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="false positive rate", ylabel="true positive rate")
-    _draw_roc(axes, report, np.linspace(0, 1, 400), keep=np.ones(rates.size, dtype=bool))
+    _draw_roc(axes, report, np.linspace(0, 1, 400), num_nonmembers, keep=np.ones(rates.size, dtype=bool))
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(nbins=2))
         axis.set_major_formatter(PercentFormatter(1, decimals=0))
@@ -119,7 +119,7 @@ def draw_roc_linear(axes: Axes, report: Report) -> None:
     axes.set_axisbelow(True)
 
 
-def _draw_roc(axes: Axes, report: Report, grid: Floats, *, keep: NDArray[np.bool_]) -> None:
+def _draw_roc(axes: Axes, report: Report, grid: Floats, num_nonmembers: int, *, keep: NDArray[np.bool_]) -> None:
     """The curve in the area that the guarantee allows: shaded; the forbidden area is hatched."""
     roc = report.roc
     curve = {name: np.asarray(values)[keep] for name, values in roc.curve.items()}
@@ -151,7 +151,7 @@ def _draw_roc(axes: Axes, report: Report, grid: Floats, *, keep: NDArray[np.bool
     axes.plot(rates, curve["true_positive_rate"], color=BLUE, linewidth=1.7, label="this attack")
     if region is None:
         return
-    outside = np.flatnonzero(lies_outside(report, region)[keep])[::_EVERY]
+    outside = np.flatnonzero(lies_outside(report, region, num_nonmembers)[keep])[::_EVERY]
     if outside.size:
         axes.plot(
             rates[outside],

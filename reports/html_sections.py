@@ -171,7 +171,7 @@ def _game_and_numbers(report: Report) -> str:
     )  # fmt: skip
     entries = [entry for entry in explain_game(report) if entry[0] != "Claimed"]
     left = heading("What was audited") + definitions(entries)
-    right = heading("Key numbers") + tag("table", tag("tbody", numbers), class_="numbers")
+    right = heading("Key numbers") + tag("div", tag("table", tag("tbody", numbers), class_="numbers"), class_="scroll")
     right += paragraph(explain_numbers(report), "note")
     return tag("div", tag("div", left) + tag("div", right), class_="columns")
 
@@ -184,7 +184,7 @@ def _roc(material: Material, identity: str) -> str:
             heading("Receiver operating characteristic" + (" over what is allowed" if region is not None else "")),
             roc_figure(material, f"roc-{identity}"),
             paragraph(explain_roc(num_nonmembers), "note"),
-            paragraph(explain_outside(report, region), "note") if region is not None else "",
+            paragraph(explain_outside(report, region, num_nonmembers), "note") if region is not None else "",
             table(rates_table(report, num_nonmembers)),
         ]
     )
@@ -257,7 +257,9 @@ def _threat(report: Report) -> str:
         )
         for level, seen in LADDER.items()
     )
-    levels = tag("table", tag("tbody", rows), class_="level") + paragraph(LADDER_NOTE, "note")
+    levels = tag("div", tag("table", tag("tbody", rows), class_="level"), class_="scroll") + paragraph(
+        LADDER_NOTE, "note"
+    )
     return heading("Threat model and assumptions") + definitions(threat_entries(report)) + levels
 
 
@@ -294,7 +296,7 @@ def _repeat(report: Report) -> str:
     settings = flatten({name: value for name, value in report.config.items() if name != "versions"})
     rows = "".join(tag("tr", tag("td", tag("code", escape(name))) + tag("td", tag("code", escape(value))))
                    for name, value in settings)  # fmt: skip
-    whole = tag("summary", "Configuration, whole") + tag("table", tag("tbody", rows))
+    whole = tag("summary", "Configuration, whole") + tag("table", tag("tbody", rows), class_="settings")
     return "".join(
         [
             heading("How to repeat this audit"),

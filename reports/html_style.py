@@ -39,9 +39,9 @@ td[data-verdict] span {{ color: #fff; padding: 0.05rem 0.45rem; border-radius: 3
   font-size: 0.74rem; white-space: nowrap; }}
 .headline {{ display: flex; gap: 1.4rem; align-items: center; }}
 .headline b {{ flex: none; font-size: 2.6rem; line-height: 1.1; }}
-.columns {{ display: grid; grid-template-columns: 1.25fr 1fr; gap: 0 2.2rem; }}
-dl {{ display: grid; grid-template-columns: 10.5rem 1fr; gap: 0.25rem 1rem; margin: 0.4rem 0; }}
-.columns dl {{ grid-template-columns: 6.6rem 1fr; }}
+.columns {{ display: grid; grid-template-columns: minmax(0, 1.25fr) minmax(0, 1fr); gap: 0 2.2rem; }}
+dl {{ display: grid; grid-template-columns: 10.5rem minmax(0, 1fr); gap: 0.25rem 1rem; margin: 0.4rem 0; }}
+.columns dl {{ grid-template-columns: 6.6rem minmax(0, 1fr); }}
 dt {{ font-weight: 600; }}
 .columns dt {{ font-weight: 400; color: {GREY}; }}
 dd {{ margin: 0; }}
@@ -49,6 +49,7 @@ dd {{ margin: 0; }}
 table {{ overflow-wrap: break-word; border-collapse: collapse; width: 100%; font-size: 0.88rem; margin: 0.4rem 0; }}
 th {{ text-align: left; vertical-align: bottom; border-bottom: 1.5px solid {INK}; padding: 0.25rem 0.55rem; }}
 td {{ border-bottom: 1px solid {RULE}; padding: 0.25rem 0.55rem; vertical-align: top; }}
+table.settings {{ overflow-wrap: anywhere; }}
 table.narrow {{ max-width: 36rem; }}
 .right {{ text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }}
 .level td:not(:last-child) {{ white-space: nowrap; }}
@@ -71,9 +72,10 @@ img {{ image-rendering: pixelated; max-width: 100%; }}
 .thumbs img {{ width: 100%; border: 1px solid {GREY}; display: block; }}
 a:focus-visible, svg:focus-visible, select:focus-visible, input:focus-visible, summary:focus-visible {{
   outline: 3px solid {ORANGE}; outline-offset: 2px; }}
+nav label {{ min-width: 0; max-width: 100%; }}
 nav {{ position: sticky; top: 0; z-index: 3; background: #fff; border-bottom: 1.5px solid {INK}; padding: 0.6rem 0;
   display: flex; flex-wrap: wrap; gap: 0.4rem 1.6rem; align-items: center; margin: 2rem 0 0; }}
-select {{ font: inherit; font-size: 0.92rem; max-width: 34rem; padding: 0.2rem; }}
+select {{ font: inherit; font-size: 0.92rem; max-width: min(34rem, 100%); padding: 0.2rem; }}
 fieldset {{ border: 0; margin: 0; padding: 0; font-size: 0.92rem; display: flex; gap: 0.9rem; align-items: center; }}
 fieldset legend {{ float: left; padding: 0; margin-right: 0.3rem; color: {GREY}; }}
 fieldset label {{ display: inline-flex; gap: 0.3rem; align-items: center; }}
@@ -120,7 +122,10 @@ fieldset label {{ display: inline-flex; gap: 0.3rem; align-items: center; }}
 .hatch-few {{ stroke: #b8b8b8; stroke-width: 1; }}
 .hatch-members {{ stroke: {INK}; stroke-width: 0.7; }}
 {_SERIES}
-@media (max-width: 44rem) {{ .columns, dl {{ grid-template-columns: 1fr; }} .headline {{ display: block; }} }}
+@media (max-width: 44rem) {{
+  .columns, dl, .columns dl {{ grid-template-columns: minmax(0, 1fr); }}
+  .headline, .verdict {{ display: block; }}
+}}
 @page {{ size: A4; margin: 14mm; }}
 @media print {{
   html {{ font-size: 11px; }}

@@ -17,13 +17,13 @@ def set_roc(document: Document, report: Report, *, num_nonmembers: int) -> None:
     axes = put_axes(sheet, MARGIN + 44, top, side, side)
     draw_roc_logarithmic(axes, report, num_nonmembers=num_nonmembers)
     beside = MARGIN + TEXT_WIDTH - small_side - 10
-    draw_roc_linear(put_axes(sheet, beside, top, small_side, small_side), report)
+    draw_roc_linear(put_axes(sheet, beside, top, small_side, small_side), report, num_nonmembers=num_nonmembers)
     text = f"{explain_roc(num_nonmembers)} Above: the same on linear axes."
     put_text(sheet, text, CAPTION, beside - 22, top + small_side + 42, small_side + 32)
     document.y = top + side + 30
     region = allowed_region(report)
     if region is not None:
-        document.paragraph(explain_outside(report, region), CAPTION)
+        document.paragraph(explain_outside(report, region, num_nonmembers), CAPTION)
     document.heading("True positive rates at low false positive rates")
     table = rates_table(report, num_nonmembers)
     document.table(table.columns, table.rows)

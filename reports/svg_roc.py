@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reports.allowed import allowed_at, allowed_region, lies_outside
+from reports.allowed import FEWEST, allowed_at, allowed_region, lies_outside
 from reports.distributions import Floats
 from reports.figures import lowest_rate
 from reports.material import Material
@@ -63,7 +63,7 @@ def roc_figure(material: Material, identity: str) -> str:
         for axes in scales
     ]  # fmt: skip
     places = {axes.name: {"x": _places(axes.x(rates)), "y": [_places(axes.y(true))]} for axes in scales}
-    return _interactive(identity, pictures, {**places, "text": _words(report), "top": _TOP, "bottom": _BOTTOM})
+    return _interactive(identity, pictures, {**places, "text": _words(report, num_nonmembers)})
 
 
 def comparison_figure(numbered: Sequence[tuple[int, Report]], identity: str) -> str:
@@ -107,7 +107,7 @@ def comparison_figure(numbered: Sequence[tuple[int, Report]], identity: str) -> 
     places = {
         axes.name: {"x": _places(axes.x(rates)), "y": [_places(axes.y(true)) for true in curves]} for axes in scales
     }
-    return _interactive(identity, pictures, {**places, "text": text, "top": _TOP, "bottom": _BOTTOM})
+    return _interactive(identity, pictures, {**places, "text": text})
 
 
 def _draw(axes: _Axes, report: Report, num_nonmembers: int) -> str:
@@ -119,7 +119,7 @@ def _draw(axes: _Axes, report: Report, num_nonmembers: int) -> str:
         parts.append(area(xs, np.full(xs.size, _BOTTOM), edge, class_="allowed"))
         parts.append(area(xs, edge, np.full(xs.size, _TOP), class_="forbidden", fill="url(#forbidden)"))
         legend += ["allowed", "forbidden"]
-    few = 10 / num_nonmembers
+    few = FEWEST / num_nonmembers
     if x.logarithmic and few > x.low:
         parts.append(box(_LEFT, _TOP, x.at(few) - _LEFT, _BOTTOM - _TOP, fill="url(#few)"))
         legend.append("few")
@@ -135,7 +135,7 @@ def _draw(axes: _Axes, report: Report, num_nonmembers: int) -> str:
     )
     parts.append(area(x(rates[shown]), lower, upper, class_="band"))
     parts.append(curve(x(rates[shown]), true, class_="line roc-line"))
-    if region is not None and (outside := np.flatnonzero(lies_outside(report, region)[shown])).size:
+    if region is not None and (outside := np.flatnonzero(lies_outside(report, region, num_nonmembers)[shown])).size:
         parts += [marker("X", x(rates[shown])[i], true[i], class_="outside") for i in outside[::_EVERY]]
         legend.append("outside")
     for key, rate in sorted(report.roc.tpr_at_fpr.items()):
@@ -214,13 +214,13 @@ def _interactive(identity: str, pictures: Sequence[tuple[str, str]], data: dict[
     )
 
 
-def _words(report: Report) -> list[list[str]]:
+def _words(report: Report, num_nonmembers: int) -> list[list[str]]:
     """What the reader is told at each rate."""
     region = allowed_region(report)
     data = {name: np.asarray(values, dtype=np.float64) for name, values in report.roc.curve.items()}
     rates = data["false_positive_rate"]
     allowed = None if region is None else allowed_at(region, rates)
-    outside = None if region is None else lies_outside(report, region)
+    outside = None if region is None else lies_outside(report, region, num_nonmembers)
     share = percent(report.roc.interval_confidence)
     words = []
     for index, rate in enumerate(rates):
