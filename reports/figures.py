@@ -55,8 +55,8 @@ def draw_epsilon_rows(axes: Axes, rows: Sequence[EpsilonRow], labels: Sequence[s
     for place, row in enumerate(rows):
         lower, ceiling = min(max(row.lower, 0.0), right), min(row.ceiling, right)
         axes.barh(place, ceiling, height=0.56, color=PALE, edgecolor=GREY, linewidth=0.6)
-        fill = {"color": BLUE} if row.certified else {"facecolor": "white", "hatch": "////"}
-        axes.barh(place, lower, height=0.56, edgecolor=INK, linewidth=0.6, **fill)
+        colour, hatch = (BLUE, None) if row.certified else ("white", "////")
+        axes.barh(place, lower, height=0.56, facecolor=colour, hatch=hatch, edgecolor=INK, linewidth=0.6)
         if row.claimed is not None and row.claimed <= right:
             axes.plot([row.claimed] * 2, [place - 0.42, place + 0.42], color=VERMILLION, linewidth=2, linestyle="-")
             axes.plot(row.claimed, place - 0.42, "v", color=VERMILLION, markersize=4.5, clip_on=False)

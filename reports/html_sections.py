@@ -13,7 +13,7 @@ from reports.gallery import Gallery, Panel, Pixels
 from reports.material import Material
 from reports.mosaic import arrange, compose
 from reports.page_closing import flatten
-from reports.rounding import count
+from reports.rounding import count, measured_percent
 from reports.schema import VERDICTS, Ladder, Report
 from reports.svg import escape, tag
 from reports.svg_bars import epsilon_figure, exposure_figure, scores_figure
@@ -157,7 +157,7 @@ def _against_claim(report: Report) -> str:
         [
             heading("Analytic against empirical ε"),
             epsilon_figure(rows_of_bounds(report), "Measured ε of every estimator"),
-            paragraph(f"Claimed: {explain_claim(report)}"),
+            paragraph(f"Claimed: {explain_claim(report)}" if report.claimed else explain_claim(report)),
             paragraph(BARS_NOTE, "note"),
         ]
     )
@@ -238,9 +238,9 @@ def _utility(report: Report) -> str:
     """What the synthetic set is worth: the price of the figures above."""
     if report.utility is None:
         return heading("Utility") + paragraph("Not measured.")
-    name, figure, interval = key_numbers(report)[-1]
+    figure, interval = measured_percent(report.utility.accuracy, report.utility.accuracy_interval)
     text = (
-        f"{name}: {figure} {interval}, a network trained on the synthetic set, measured on "
+        f"f_S, a network trained on the synthetic set, reaches an accuracy of {figure} {interval} on "
         f"{report.utility.measured_on.rstrip('.')}."
     )
     return heading("Utility") + paragraph(text)

@@ -40,7 +40,7 @@ td[data-verdict] span {{ color: #fff; padding: 0.05rem 0.45rem; border-radius: 3
 .headline {{ display: flex; gap: 1.4rem; align-items: center; }}
 .headline b {{ flex: none; font-size: 2.6rem; line-height: 1.1; }}
 .columns {{ display: grid; grid-template-columns: minmax(0, 1.25fr) minmax(0, 1fr); gap: 0 2.2rem; }}
-dl {{ display: grid; grid-template-columns: 10.5rem minmax(0, 1fr); gap: 0.25rem 1rem; margin: 0.4rem 0; }}
+dl {{ display: grid; grid-template-columns: 11.5rem minmax(0, 1fr); gap: 0.25rem 1rem; margin: 0.4rem 0; }}
 .columns dl {{ grid-template-columns: 6.6rem minmax(0, 1fr); }}
 dt {{ font-weight: 600; }}
 .columns dt {{ font-weight: 400; color: {GREY}; }}

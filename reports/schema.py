@@ -241,7 +241,8 @@ def _report_from(raw: dict[str, Any]) -> Report:
         return Ladder(**{**entry, "rows": tuple(LadderRow(**row) for row in rows)})
 
     def tradeoff(entry: dict[str, Any]) -> Tradeoff:
-        return Tradeoff(**{name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()})
+        rates = {name: tuple(entry[name]) for name in ("false_positive_rate", "true_positive_rate")}
+        return Tradeoff(**{**entry, **rates})
 
     typed = {
         "epsilon": bound(raw["epsilon"]),

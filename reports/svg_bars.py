@@ -109,7 +109,7 @@ def exposure_figure(exposure: RecordExposure, marked: Sequence[float]) -> str:
         (line(0, 10, 26, 10, class_="edge"), "chance limit, 95%"),
         (marker("v", 13, 10, class_="rate"), "listed below"),
     )
-    for place, (sign, name) in zip((70, 170, 380, 550), entries, strict=True):
+    for place, (sign, name) in zip((70, 170, 400, 580), entries, strict=True):
         parts.append(tag("g", sign + text_at(34, 14, name, class_="tick"), transform=f"translate({place} 0)"))
     beyond = int((exposure.auc > exposure.chance_maximum).sum())
     label = f"Histogram of the AUC of {exposure.auc.size} records, {beyond} beyond the chance limit"

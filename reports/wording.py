@@ -18,7 +18,7 @@ LADDER_NOTE = (
 )
 BARS_NOTE = (
     "Filled: certified. Pale: up to the ceiling, where an attack without a single error would have come. Mark: what is "
-    "proved or claimed; a filled bar that passes it refutes it."
+    "proved or claimed; a filled bar that passes it refutes it. Hatched: NO BOUND."
 )
 RATIO_NOTE = (
     "ln(TPR/FPR), as Dong et al. (2022) report it, has neither an interval nor a correction for the choice of the "
