@@ -27,7 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "account": ("audit.commands.account:account", "Analytic epsilon of a method or a mechanism (RDP and PLD)."),
     "epsilon": ("audit.commands.epsilon:epsilon", "Empirical epsilon of anyone's table of scores."),
     "plan": ("audit.commands.plan:plan", "How many runs a bound needs, before the compute is spent."),
-    "report": ("audit.commands.report:report", "Redraw the PDF of a finished run."),
+    "report": ("audit.commands.report:report", "Redraw finished runs as PDF and HTML; compare several."),
     "methods": ("audit.commands.methods:methods", "The condensers and attacks there are, with their settings."),
     "weights": ("audit.commands.weights:weights", "The networks LPIPS needs, whether they are here; fetching them."),
     "data": ("audit.commands.data:data", "The data sets, whether they are here, how to get them."),

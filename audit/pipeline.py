@@ -23,7 +23,8 @@ from condensers.pool import Pool
 from condensers.randomness import Randomness
 from condensers.registry import get_method
 from reports import schema
-from reports.gallery import pixels, show_synthetic
+from reports.gallery import Gallery, pixels, show_synthetic
+from reports.html import write_html
 from reports.pdf import write_pdf
 
 
@@ -82,7 +83,14 @@ def _run(
 
 
 def draw(directory: RunDirectory, report: schema.Report, table: pd.DataFrame, pool: Pool | None) -> None:
-    """Write the PDF and its figures; real images only where the pool is given."""
+    """Write the PDF, its figures and the page; real images only where the pool is given."""
+    gallery = pictures_of(directory, report, pool)
+    write_pdf(report, scores=table, gallery=gallery, path=directory.pdf)
+    write_html(report, scores=table, gallery=gallery, path=directory.html)
+
+
+def pictures_of(directory: RunDirectory, report: schema.Report, pool: Pool | None) -> Gallery:
+    """The synthetic set of the first run, and the exposed records where the pool is given."""
     first = read_tensors(directory.shard(0), digest=report.digest)
     gallery = show_synthetic(
         first["images"][0].numpy(),
@@ -93,7 +101,7 @@ def draw(directory: RunDirectory, report: schema.Report, table: pd.DataFrame, po
     if pool is not None and report.exposed and pool.images.ndim == 4:
         chosen = pool.images[[entry.record for entry in report.exposed]]
         gallery = replace(gallery, exposed=pixels(chosen.numpy()))
-    write_pdf(report, scores=table, gallery=gallery, path=directory.pdf)
+    return gallery
 
 
 def _check_every_run(config: AuditConfig, pool: Pool) -> None:

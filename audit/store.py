@@ -64,6 +64,10 @@ class RunDirectory:
         return self.path / "report.pdf"
 
     @property
+    def html(self) -> Path:
+        return self.path / "report.html"
+
+    @property
     def timing(self) -> Path:
         return self.path / "timing.json"
 

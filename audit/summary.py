@@ -12,6 +12,7 @@ from attacks.registry import Observations, get_attack
 from audit.accounting.ledger import claim_from_ledger
 from audit.estimators.one_run import bound_epsilon_one_run_split
 from audit.game import INCLUSION_PROBABILITY
+from audit.outlook import look_ahead, tradeoff_of_ledger, tradeoff_of_point
 from audit.roc import measure_roc, paper_style_ratio, record_auc
 from audit.settings import AuditConfig
 from audit.shard import game_of
@@ -101,6 +102,8 @@ def summarise(
         digest=config.digest,
         run_directory=config.directory_name,
         pdf="report.pdf",
+        tradeoff=_tradeoff(config, ledger),
+        outlook=look_ahead(headline, num_runs=config.shadows, num_test_runs=config.test_runs),
     )
 
 
@@ -172,6 +175,13 @@ def _claim(config: AuditConfig, ledger: Entries | None) -> schema.Claim | None:
     if config.claim is None:
         return None if ledger is None else claim_from_ledger(ledger, config.delta)
     return schema.Claim(epsilon_rdp=None, epsilon_pld=config.claim, delta=config.delta, source="stated with --claim")
+
+
+def _tradeoff(config: AuditConfig, ledger: Entries | None) -> schema.Tradeoff | None:
+    """The curve of the claim that the verdict is about."""
+    if config.claim is None:
+        return None if ledger is None else tradeoff_of_ledger(ledger)
+    return tradeoff_of_point(config.claim, config.delta)
 
 
 def _utility(accuracy: np.ndarray, confidence: float) -> schema.Utility:

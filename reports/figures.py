@@ -9,12 +9,15 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, Percent
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from reports.distributions import Floats, RecordExposure, ScoreHistogram, allowed_true_positive_rate
-from reports.rounding import decimals_apart, down, percent, small, up
-from reports.schema import Claim, EpsilonBound, Roc
-from reports.style import BLUE, GREY, INK, ORANGE, PALE, VERMILLION
+from reports.allowed import FEWEST, allowed_at, allowed_region, lies_outside
+from reports.distributions import Floats, RecordExposure, ScoreHistogram
+from reports.epsilon_rows import EpsilonRow, right_end
+from reports.rounding import decimals_apart, down, percent, up
+from reports.schema import Claim, EpsilonBound, Report
+from reports.style import ALLOWED, BLUE, GREY, INK, ORANGE, PALE, VERMILLION
 from reports.wording import claimed_epsilon, headline
 
+_EVERY = 4  # so that marks stay apart
 _DASHED = (0, (4, 2))
 _DASH_DOT = (0, (6, 1.5, 1.2, 1.5))
 
@@ -46,12 +49,35 @@ def draw_epsilon(axes: Axes, bound: EpsilonBound, claim: Claim | None) -> None:
     axes.spines[:].set_visible(False)
 
 
-def draw_roc_logarithmic(axes: Axes, roc: Roc, claim: Claim | None, *, num_nonmembers: int) -> None:
+def draw_epsilon_rows(axes: Axes, rows: Sequence[EpsilonRow], labels: Sequence[str]) -> None:
+    """A bar per row, the first on top: certified, ceiling, claim."""
+    right = right_end(rows)
+    for place, row in enumerate(rows):
+        lower, ceiling = min(max(row.lower, 0.0), right), min(row.ceiling, right)
+        axes.barh(place, ceiling, height=0.56, color=PALE, edgecolor=GREY, linewidth=0.6)
+        colour, hatch = (BLUE, None) if row.certified else ("white", "////")
+        axes.barh(place, lower, height=0.56, facecolor=colour, hatch=hatch, edgecolor=INK, linewidth=0.6)
+        if row.claimed is not None and row.claimed <= right:
+            axes.plot([row.claimed] * 2, [place - 0.42, place + 0.42], color=VERMILLION, linewidth=2, linestyle="-")
+            axes.plot(row.claimed, place - 0.42, "v", color=VERMILLION, markersize=4.5, clip_on=False)
+        _beside(axes, place, row.figure, 6, INK, "bold")
+        _beside(axes, place, row.claim, 50, VERMILLION, "normal")
+    _beside(axes, -0.75, "measured", 6, INK, "normal")
+    if any(row.claim for row in rows):
+        _beside(axes, -0.75, "claimed", 50, VERMILLION, "normal")
+    axes.set(xlim=(0, right), ylim=(len(rows) - 0.5, -0.6), xlabel="ε")
+    axes.set_yticks(range(len(rows)), labels, parse_math=False)
+    axes.tick_params(axis="y", length=0, labelsize=7.5)
+    axes.spines["left"].set_visible(False)
+
+
+def draw_roc_logarithmic(axes: Axes, report: Report, *, num_nonmembers: int) -> None:
     """TPR against FPR on logarithmic axes, down to the rates that the number of non-members resolves."""
+    roc = report.roc
     rates = np.asarray(roc.curve["false_positive_rate"])
-    lowest = 10.0 ** math.floor(math.log10(max(rates[rates > 0].min(), 1 / num_nonmembers)) + 1e-9)
+    lowest = lowest_rate(rates, num_nonmembers)
     axes.set(xscale="log", yscale="log", xlim=(lowest, 1), ylim=(lowest, 1))
-    _draw_roc(axes, roc, claim, np.logspace(math.log10(lowest), 0, 400), keep=rates > 0)
+    _draw_roc(axes, report, np.logspace(math.log10(lowest), 0, 400), num_nonmembers, keep=rates > 0)
     for key, rate in sorted(roc.tpr_at_fpr.items()):
         low, high = roc.tpr_at_fpr_interval[key]
         axes.errorbar(
@@ -65,9 +91,9 @@ def draw_roc_logarithmic(axes: Axes, roc: Roc, claim: Claim | None, *, num_nonme
             capsize=2.5,
             zorder=5,
         )
-    few = 10 / num_nonmembers
+    few = FEWEST / num_nonmembers
     if few > lowest:
-        axes.axvspan(lowest, few, facecolor="none", edgecolor="#C8C8C8", hatch="\\\\\\\\", linewidth=0, zorder=0)
+        axes.axvspan(lowest, few, facecolor="none", edgecolor="#C8C8C8", hatch="\\\\\\\\", linewidth=0, zorder=0.6)
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(FuncFormatter(lambda value, _: percent(float(f"{value:.3g}"))))
         axis.set_minor_formatter(NullFormatter())
@@ -77,10 +103,15 @@ def draw_roc_logarithmic(axes: Axes, roc: Roc, claim: Claim | None, *, num_nonme
     axes.legend(loc="lower right", frameon=True, facecolor="white", edgecolor="none", framealpha=0.9)
 
 
-def draw_roc_linear(axes: Axes, roc: Roc, claim: Claim | None) -> None:
-    rates = np.asarray(roc.curve["false_positive_rate"])
+def lowest_rate(rates: Floats, num_nonmembers: int) -> float:
+    """The power of ten at which logarithmic axes begin."""
+    return float(10.0 ** math.floor(math.log10(max(rates[rates > 0].min(), 1 / num_nonmembers)) + 1e-9))
+
+
+def draw_roc_linear(axes: Axes, report: Report, *, num_nonmembers: int) -> None:
+    rates = np.asarray(report.roc.curve["false_positive_rate"])
     axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="false positive rate", ylabel="true positive rate")
-    _draw_roc(axes, roc, claim, np.linspace(0, 1, 400), keep=np.ones(rates.size, dtype=bool))
+    _draw_roc(axes, report, np.linspace(0, 1, 400), num_nonmembers, keep=np.ones(rates.size, dtype=bool))
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(nbins=2))
         axis.set_major_formatter(PercentFormatter(1, decimals=0))
@@ -88,24 +119,51 @@ def draw_roc_linear(axes: Axes, roc: Roc, claim: Claim | None) -> None:
     axes.set_axisbelow(True)
 
 
-def _draw_roc(axes: Axes, roc: Roc, claim: Claim | None, grid: Floats, *, keep: NDArray[np.bool_]) -> None:
+def _draw_roc(axes: Axes, report: Report, grid: Floats, num_nonmembers: int, *, keep: NDArray[np.bool_]) -> None:
+    """The curve in the area that the guarantee allows: shaded; the forbidden area is hatched."""
+    roc = report.roc
     curve = {name: np.asarray(values)[keep] for name, values in roc.curve.items()}
     rates = curve["false_positive_rate"]
+    region = allowed_region(report)
+    if region is not None:
+        allowed = allowed_at(region, grid)
+        axes.fill_between(
+            grid, 0, allowed, facecolor=ALLOWED, linewidth=0, label="allowed by the guarantee", zorder=0.3
+        )
+        axes.plot(grid, allowed, color=VERMILLION, linestyle=_DASH_DOT, linewidth=1.3)
+        axes.fill_between(
+            grid,
+            allowed,
+            1,
+            facecolor="none",
+            edgecolor=VERMILLION,
+            hatch="///",
+            linewidth=0,
+            alpha=0.45,
+            label="not allowed",
+            zorder=0.4,
+        )
     axes.plot(grid, grid, color=GREY, linestyle=_DASHED, linewidth=1, label="chance")
     share = percent(roc.interval_confidence)
     axes.fill_between(
         rates, curve["lower"], curve["upper"], color=BLUE, alpha=0.25, linewidth=0, label=f"{share} interval over runs"
     )
     axes.plot(rates, curve["true_positive_rate"], color=BLUE, linewidth=1.7, label="this attack")
-    epsilon = claimed_epsilon(claim)
-    if claim is None or epsilon is None:
+    if region is None:
         return
-    allowed = allowed_true_positive_rate(grid, epsilon=epsilon, delta=claim.delta)
-    label = f"(ε, δ) = ({up(epsilon)}, {small(claim.delta)}) allows less"
-    axes.plot(grid, allowed, color=VERMILLION, linestyle=_DASH_DOT, linewidth=1.3)
-    axes.fill_between(
-        grid, allowed, 1, facecolor="none", edgecolor=VERMILLION, hatch="///", linewidth=0, alpha=0.45, label=label
-    )
+    outside = np.flatnonzero(lies_outside(report, region, num_nonmembers)[keep])[::_EVERY]
+    if outside.size:
+        axes.plot(
+            rates[outside],
+            curve["true_positive_rate"][outside],
+            "X",
+            color=INK,
+            markeredgecolor="white",
+            markersize=5.5,
+            markeredgewidth=0.6,
+            label="outside, whole interval",
+            zorder=5,
+        )
 
 
 def draw_scores(axes: Axes, histogram: ScoreHistogram, *, logarithmic: bool) -> None:
@@ -142,6 +200,22 @@ def draw_exposure(axes: Axes, exposure: RecordExposure, marked: Sequence[float])
         marked, np.zeros(len(marked)), "v", color=INK, markersize=4.5, clip_on=False, label="listed below", zorder=5
     )
     axes.set(xlim=(low, 1.0), xlabel="AUC of the record over the test runs", ylabel="records")
+
+
+def _beside(axes: Axes, y: float, text: str, points: float, colour: str, weight: str) -> None:
+    """Text so many points to the right of the axes."""
+    axes.annotate(
+        text,
+        (1, y),
+        xycoords=("axes fraction", "data"),
+        xytext=(points, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=7.5,
+        color=colour,
+        fontweight=weight,
+        parse_math=False,
+    )
 
 
 def _mark(axes: Axes, x: float, y: float, text: str, colour: str, align: str) -> None:

@@ -13,16 +13,32 @@ Pixels = NDArray[np.float32]
 
 
 @dataclass(frozen=True, kw_only=True)
+class Panel:
+    """Images `[images, height, width, channels]` side by side, each with a caption: a synthetic one and its matches."""
+
+    images: Pixels
+    captions: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if self.images.ndim != 4 or self.images.shape[-1] not in (1, 3):
+            raise ValueError(f"panel images are {self.images.shape}; expected [images, height, width, 1 or 3]")
+        if len(self.images) != len(self.captions) or not self.captions:
+            raise ValueError(f"a panel has {len(self.images)} images and {len(self.captions)} captions")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Gallery:
     """Pictures `[images, height, width, channels]` in [0, 1], one or three channels.
 
     `synthetic` is the synthetic set of one run, None where there is nothing to draw; `note` says why then. `exposed`
     holds the real images of the report's exposed records in their order, None unless the person asked for them.
+    `matches` are panels that hold real images, so they too are given only where the person asked.
     """
 
     synthetic: Pixels | None = None
     synthetic_labels: NDArray[np.int64] | None = None
     exposed: Pixels | None = None
+    matches: tuple[Panel, ...] = ()
     note: str = ""
 
     def __post_init__(self) -> None:

@@ -228,12 +228,13 @@ class Document:
         self.y += top + height + bottom
         return axes
 
-    def number_pages(self, title: str, reference: str) -> None:
-        """The foot of every sheet; called once, when all are set."""
+    def number_pages(self, title: str, reference: str, *, first: int | None = None) -> None:
+        """The foot of every sheet; called once, when all are set. `first` numbers a part of something longer."""
         y = PAGE_HEIGHT - MARGIN + 8
-        for number, sheet in enumerate(self.sheets, start=1):
+        whole = f" of {len(self.sheets)}" if first is None else ""
+        for number, sheet in enumerate(self.sheets, start=first or 1):
             put_rule(sheet, MARGIN, y - 5, TEXT_WIDTH)
-            page = f"{reference}  ·  page {number} of {len(self.sheets)}"
+            page = f"{reference}  ·  page {number}{whole}"
             room = TEXT_WIDTH - text_width(page, FOOTER) - 16
             put_line(sheet, shorten(title, FOOTER, room), FOOTER, MARGIN, y)
             put_line(sheet, page, FOOTER, PAGE_WIDTH - MARGIN, y, align="right")

@@ -1,6 +1,5 @@
 """The pictures: a synthetic set, and the records that the attack finds most easily."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -8,11 +7,13 @@ import numpy as np
 from reports.distributions import RecordExposure
 from reports.figures import draw_exposure
 from reports.gallery import Gallery, Pixels
-from reports.layout import Column, Document
+from reports.layout import Document
 from reports.mosaic import Mosaic, arrange, draw_mosaic
-from reports.rounding import count, signed
-from reports.schema import ExposedRecord, Report
+from reports.rounding import count
+from reports.schema import Report
 from reports.style import CAPTION, STRONG, TEXT_WIDTH, VERMILLION
+from reports.tables import Table, exposed_table
+from reports.wording import HIDDEN_NOTE, PICKED_NOTE, REAL_NOTE, SCORES_NOTE, explain_exposure
 
 _LARGEST_IMAGE = 62.0
 _TALLEST_GRID = 340.0
@@ -47,65 +48,35 @@ def set_exposed(document: Document, report: Report, gallery: Gallery, exposure: 
         axes = document.axes(105, left=44, right=4, top=6, bottom=34)
         draw_exposure(axes, exposure, [record.auc for record in report.exposed])
         axes.legend(loc="upper left")
-        document.paragraph(
-            "How well the attack tells, for each record by itself, the test runs with it from those without. If "
-            f"nothing leaked, with probability 95% not one record would pass {exposure.chance_maximum:.2f}; "
-            f"{count(int((exposure.auc > exposure.chance_maximum).sum()))} of {count(exposure.auc.size)} do.",
-            CAPTION,
-        )
+        beyond = int((exposure.auc > exposure.chance_maximum).sum())
+        document.paragraph(explain_exposure(exposure.auc.size, beyond, exposure.chance_maximum), CAPTION)
     else:
         document.paragraph("Too few test runs held or lacked each record to say what chance alone would give it.")
     if not report.exposed:
         document.paragraph("None are listed in this report.")
         return
-    document.paragraph(
-        "The records below were picked because their figures are the largest, so the figures flatter the attack: read "
-        "them as a list of whom to look at, not as estimates."
-    )
+    document.paragraph(PICKED_NOTE)
     if gallery.exposed is None:
-        document.paragraph(
-            "Real records are not shown: none enters a report unless asked for. To show them, where they are images: "
-            "audit report RUN_DIR --show-records."
-        )
+        document.paragraph(HIDDEN_NOTE)
     else:
         _set_real_images(document, report, gallery.exposed)
-    _set_records(document, report.exposed)
+    _set_records(document, exposed_table(report))
 
 
-def _set_records(document: Document, records: Sequence[ExposedRecord]) -> None:
+def _set_records(document: Document, table: Table) -> None:
     """Two records to a row, the more exposed on the left."""
-    columns = [
-        Column(title="record", share=0.9, align="right"),
-        Column(title="label", share=0.7, align="right"),
-        Column(title="AUC", share=0.8, align="right"),
-        Column(title="score in", share=1.0, align="right"),
-        Column(title="score out", share=1.0, align="right"),
-    ]
-    cells = [
-        [
-            str(record.record),
-            str(record.label),
-            f"{record.auc:.3f}",
-            signed(record.mean_score_in),
-            signed(record.mean_score_out),
-        ]
-        for record in records
-    ]
+    cells, columns = list(table.rows), list(table.columns)
     half = -(-len(cells) // 2)
-    right = cells[half:] + [[""] * len(columns)] * (2 * half - len(cells))
+    right = cells[half:] + [("",) * len(columns)] * (2 * half - len(cells))
     both = [*columns, replace(columns[0], share=1.4), *columns[1:]]
     document.table(both, [one + other for one, other in zip(cells[:half], right, strict=True)], after=3)
-    document.paragraph("Score in, score out: the mean over the test runs with the record and without it.", CAPTION)
+    document.paragraph(SCORES_NOTE, CAPTION)
 
 
 def _set_real_images(document: Document, report: Report, images: Pixels) -> None:
     """Thumbnails with their records' numbers, under a line that says what they are."""
     document.room(100)
-    document.paragraph(
-        "THESE ARE REAL RECORDS OF THE PRIVATE DATA, shown because --show-records was given. "
-        "Handle this file as you handle the data.",
-        replace(STRONG, colour=VERMILLION),
-    )
+    document.paragraph(REAL_NOTE, replace(STRONG, colour=VERMILLION))
     height = _REAL_IMAGE * images.shape[1] / images.shape[2]
     for start in range(0, len(images), _REAL_IMAGES_PER_ROW):
         row = np.arange(start, min(start + _REAL_IMAGES_PER_ROW, len(images)))

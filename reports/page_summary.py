@@ -20,14 +20,17 @@ from reports.style import (
     VERDICT_COLOURS,
 )
 from reports.wording import (
+    CONTROL_NOTE,
     LADDER,
+    LADDER_NOTE,
     claimed_epsilon,
     explain_bound,
     explain_game,
     explain_numbers,
     headline,
     key_numbers,
-    sentence,
+    seen_by,
+    threat_entries,
 )
 
 
@@ -40,27 +43,16 @@ def set_summary(document: Document, report: Report) -> None:
     for line in [*lines[:2], *([shorten("".join(lines[2:]), TITLE, TEXT_WIDTH)] if lines[2:] else [])]:
         put_line(document.sheet, line, TITLE, MARGIN, document.y)
         document.space(TITLE.leading)
-    seen = LADDER.get(report.level, "what the threat model below says.").split(":")[0].split(",")[0].rstrip(".")
-    document.paragraph(f"Attack {report.attack}, level “{report.level}”: the adversary sees {seen}.", SUBTITLE, after=8)
+    seen = f"Attack {report.attack}, level “{report.level}”: the adversary sees {seen_by(report.level)}."
+    document.paragraph(seen, SUBTITLE, after=8)
     if report.game.membership_shuffled:
-        document.paragraph(
-            "CONTROL: membership was shuffled. The attack was told coins that decided nothing; it must find nothing.",
-            STRONG,
-        )
+        document.paragraph(CONTROL_NOTE, STRONG)
     set_verdict(document, report.verdict, report.verdict_reason)
     set_epsilon(document, report.epsilon, report.claimed)
-    _set_game_and_numbers(document, report)
+    set_game_and_numbers(document, report)
     _set_ladder(document, report)
     document.heading("Threat model and assumptions", keep=40)
-    entries = [
-        ("The adversary" if index == 0 else "", text) for index, text in enumerate(map(sentence, report.threat_model))
-    ]
-    entries += [
-        ("The bound assumes" if index == 0 else "", text)
-        for index, text in enumerate(map(sentence, report.epsilon.assumptions))
-    ]
-    entries.append(("ε speaks of", f"Neighbouring data sets by {report.epsilon.adjacency.replace('-', ' ')} record."))
-    document.definitions(entries)
+    document.definitions(threat_entries(report))
 
 
 def set_verdict(document: Document, verdict: str, reason: str) -> None:
@@ -99,7 +91,7 @@ def set_epsilon(document: Document, bound: EpsilonBound, claim: Claim | None) ->
     draw_epsilon(axes, bound, claim)
 
 
-def _set_game_and_numbers(document: Document, report: Report) -> None:
+def set_game_and_numbers(document: Document, report: Report) -> None:
     """Two columns: what was audited, and the key numbers."""
     left, gutter = 0.55 * TEXT_WIDTH, 18.0
     entries, numbers = explain_game(report), key_numbers(report)
@@ -149,8 +141,4 @@ def _set_ladder(document: Document, report: Report) -> None:
             )
         document.space(height)
     document.space(3)
-    document.paragraph(
-        "Each level sees all that the one above it in this list does, and more: an ε certified at one level is also a "
-        "lower bound for those that follow; a guarantee proved for the transcript holds for all three.",
-        CAPTION,
-    )
+    document.paragraph(LADDER_NOTE, CAPTION)

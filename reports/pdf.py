@@ -4,8 +4,6 @@ Equal inputs give equal bytes: no clock, no random name and no path of the machi
 whole or not at all.
 """
 
-import os
-from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import IO
@@ -15,17 +13,20 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_pdf import PdfPages
 from matplotlib.figure import Figure
 
-from reports.distributions import RecordExposure, ScoreHistogram, check_scores, record_exposure, score_histogram
 from reports.figures import draw_roc_logarithmic, draw_scores
+from reports.files import write_atomically
 from reports.gallery import Gallery
 from reports.layout import Document
+from reports.material import Material, gather
 from reports.mosaic import arrange, draw_mosaic
 from reports.page_closing import set_limits, set_reproduction
 from reports.page_evidence import set_bounds, set_roc, set_scores
+from reports.page_outlook import set_groups, set_ladder, set_matches, set_outlook
 from reports.page_records import set_exposed, set_synthetic
 from reports.page_summary import set_summary
 from reports.schema import Report
 from reports.style import house_style
+from reports.wording import title_of
 
 
 def write_pdf(
@@ -36,29 +37,31 @@ def write_pdf(
     `scores` has the columns run, record, member and score of the test runs. `created` is the date written into the
     file; none by default, so that redrawing changes no byte.
     """
-    check_scores(scores, auc=report.roc.auc)
-    if gallery.exposed is not None and len(gallery.exposed) != len(report.exposed):
-        raise ValueError(f"{len(gallery.exposed)} images for {len(report.exposed)} exposed records")
-    histogram = score_histogram(scores)
+    material = gather(report, scores=scores, gallery=gallery)
     with house_style():
-        document = draw(report, histogram=histogram, exposure=record_exposure(scores), gallery=gallery)
+        document = draw(material)
         write_atomically(path, lambda stream: _save_sheets(stream, document, report, created))
-        _write_figures(report, histogram, gallery, path.parent / "figures")
+        _write_figures(material, path.parent / "figures")
 
 
-def draw(report: Report, *, histogram: ScoreHistogram, exposure: RecordExposure | None, gallery: Gallery) -> Document:
+def draw(material: Material) -> Document:
     """All sheets of a report, numbered."""
+    report, histogram, gallery = material.report, material.histogram, material.gallery
     document = Document()
     set_summary(document, report)
     set_roc(document, report, num_nonmembers=histogram.num_nonmembers)
     set_scores(document, histogram)
     set_bounds(document, report)
+    if report.ladder is not None:
+        set_ladder(document, report.ladder)
+    set_outlook(document, report)
     set_synthetic(document, gallery)
-    set_exposed(document, report, gallery, exposure)
+    set_exposed(document, report, gallery, material.exposure)
+    set_groups(document, report)
+    set_matches(document, gallery.matches)
     set_reproduction(document, report)
     set_limits(document, report)
-    title = f"{report.method} on {report.dataset}, attack {report.attack}, level {report.level}"
-    document.number_pages(title, report.digest[:16])
+    document.number_pages(title_of(report), report.digest[:16])
     return document
 
 
@@ -74,12 +77,13 @@ def _save_sheets(stream: IO[bytes], document: Document, report: Report, created:
             pages.savefig(sheet)
 
 
-def _write_figures(report: Report, histogram: ScoreHistogram, gallery: Gallery, directory: Path) -> None:
+def _write_figures(material: Material, directory: Path) -> None:
     """roc.png, scores.png and synthetic.png; the last is removed where it may not be shown."""
+    report, histogram, gallery = material.report, material.histogram, material.gallery
     directory.mkdir(parents=True, exist_ok=True)
     roc = Figure(figsize=(4.6, 4.4))
     axes = roc.add_axes((0.14, 0.11, 0.82, 0.86))
-    draw_roc_logarithmic(axes, report.roc, report.claimed, num_nonmembers=histogram.num_nonmembers)
+    draw_roc_logarithmic(axes, report, num_nonmembers=histogram.num_nonmembers)
     write_png(roc, directory / "roc.png")
 
     spread = Figure(figsize=(6.8, 2.7))
@@ -104,17 +108,3 @@ def _write_figures(report: Report, histogram: ScoreHistogram, gallery: Gallery, 
 def write_png(figure: Figure, path: Path) -> None:
     FigureCanvasAgg(figure)
     write_atomically(path, lambda stream: figure.savefig(stream, format="png", metadata={"Software": None}))
-
-
-def write_atomically(path: Path, write: Callable[[IO[bytes]], None]) -> None:
-    """Write beside the target, flush to the disk, then rename over it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
-    try:
-        with unfinished.open("wb") as stream:
-            write(stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)

@@ -56,6 +56,14 @@ def percent(value: float, decimals: int | None = None) -> str:
     return f"{100 * value:g}%" if decimals is None else f"{100 * value:.{decimals}f}%".replace("-", "−")
 
 
+def up_percent(value: float) -> str:
+    """An upper bound on a rate: three significant digits of its per cents, rounded up, never above 100%."""
+    if not 0 < value < 1:
+        return percent(min(max(value, 0.0), 1.0), 0)
+    decimals = min(max(2 - math.floor(math.log10(100 * value)), 0), 6)
+    return f"{min(float(up(100 * value, decimals)), 100.0):.{decimals}f}%"
+
+
 def signed(value: float) -> str:
     """Three decimals and a true minus sign."""
     return f"{value:.3f}".replace("-", "−")

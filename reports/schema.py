@@ -116,6 +116,61 @@ class Protocol:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Tradeoff:
+    """The highest true positive rate that the guarantee allows at each false positive rate; `source` says whence."""
+
+    false_positive_rate: tuple[float, ...]
+    true_positive_rate: tuple[float, ...]
+    source: str
+
+    def __post_init__(self) -> None:
+        if len(self.false_positive_rate) != len(self.true_positive_rate) or not self.false_positive_rate:
+            raise ValueError(
+                f"trade-off curve: {len(self.false_positive_rate)} false and {len(self.true_positive_rate)} true "
+                "positive rates; as many of both are needed, at least one"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outlook:
+    """What as many runs could certify: `ceiling` if no guess were wrong, `lower_at_same_rates` if as large a share of
+    the coins were guessed, and guessed rightly, as in this audit."""
+
+    num_runs: int
+    num_test_runs: int
+    num_trials: int
+    ceiling: float
+    lower_at_same_rates: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class LadderRow:
+    """One adversary: what was certified at its level, against the analytic ε, None where nothing is proved."""
+
+    level: str
+    attack: str
+    lower: float
+    delta: float
+    confidence: float
+    ceiling: float
+    analytic_epsilon: float | None
+    verdict: str
+
+    def __post_init__(self) -> None:
+        if self.verdict not in VERDICTS:
+            raise ValueError(f"verdict {self.verdict!r} is not one of {', '.join(VERDICTS)}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ladder:
+    """The same method against adversaries who see more and more."""
+
+    method: str
+    dataset: str
+    rows: tuple[LadderRow, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Report:
     """One audit, whole."""
 
@@ -141,6 +196,9 @@ class Report:
     digest: str
     run_directory: str
     pdf: str
+    tradeoff: Tradeoff | None = None
+    outlook: tuple[Outlook, ...] = ()
+    ladder: Ladder | None = None
     schema: str = SCHEMA
 
     def __post_init__(self) -> None:
@@ -178,6 +236,14 @@ def _report_from(raw: dict[str, Any]) -> Report:
         lower = math.inf if entry["lower"] is None else entry["lower"]
         return EpsilonBound(**{**entry, "ceiling": ceiling, "lower": lower, "assumptions": tuple(entry["assumptions"])})
 
+    def ladder(entry: dict[str, Any]) -> Ladder:
+        rows = [{**row, "ceiling": math.inf if row["ceiling"] is None else row["ceiling"]} for row in entry["rows"]]
+        return Ladder(**{**entry, "rows": tuple(LadderRow(**row) for row in rows)})
+
+    def tradeoff(entry: dict[str, Any]) -> Tradeoff:
+        rates = {name: tuple(entry[name]) for name in ("false_positive_rate", "true_positive_rate")}
+        return Tradeoff(**{**entry, **rates})
+
     typed = {
         "epsilon": bound(raw["epsilon"]),
         "bounds": tuple(bound(entry) for entry in raw["bounds"]),
@@ -188,6 +254,10 @@ def _report_from(raw: dict[str, Any]) -> Report:
         "exposed": tuple(ExposedRecord(**entry) for entry in raw["exposed"]),
         "protocols": tuple(Protocol(**entry) for entry in raw["protocols"]),
         "threat_model": tuple(raw["threat_model"]),
+        # Records of before these were added lack them.
+        "tradeoff": None if raw.get("tradeoff") is None else tradeoff(raw["tradeoff"]),
+        "outlook": tuple(Outlook(**entry) for entry in raw.get("outlook", ())),
+        "ladder": None if raw.get("ladder") is None else ladder(raw["ladder"]),
     }
     return Report(**{**raw, **typed})
 

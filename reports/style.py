@@ -26,8 +26,33 @@ INK = "#1A1A1A"
 GREY = "#5A5A5A"
 RULE = "#BDBDBD"
 PALE = "#F1F1F1"
+ALLOWED = "#E3F0F8"
+
+GREEN = "#009E73"
+PURPLE = "#CC79A7"
 
 VERDICT_COLOURS = {"REFUTED": VERMILLION, "NOT REFUTED": BLUE, "NO CLAIM": GREY}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Series:
+    """How one of several curves is told from the others, in colour or without."""
+
+    colour: str
+    dashes: tuple[float, ...]
+    marker: str
+
+
+SERIES = (
+    Series(colour=BLUE, dashes=(), marker="o"),
+    Series(colour=VERMILLION, dashes=(6, 2), marker="s"),
+    Series(colour=GREEN, dashes=(2, 1.5), marker="^"),
+    Series(colour=INK, dashes=(7, 2, 1.5, 2), marker="D"),
+    Series(colour=ORANGE, dashes=(10, 3), marker="v"),
+    Series(colour=PURPLE, dashes=(4, 1.5, 1.2, 1.5, 1.2, 1.5), marker="P"),
+    Series(colour=SKY, dashes=(1.2, 1.2), marker="X"),
+    Series(colour=GREY, dashes=(12, 2, 2, 2), marker="*"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)

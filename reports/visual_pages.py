@@ -11,11 +11,12 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from reports.figures import draw_roc_logarithmic
+from reports.files import write_atomically
 from reports.gallery import Pixels
 from reports.layout import Column, Document, put_axes, put_line, put_text, wrap
 from reports.page_closing import flatten, set_code
 from reports.page_summary import set_epsilon, set_verdict
-from reports.pdf import write_atomically, write_png
+from reports.pdf import write_png
 from reports.rounding import count, down, measured, small
 from reports.style import (
     BLUE,

@@ -1,6 +1,7 @@
 """What a report says in words: for a reader who knows what differential privacy is, but not this program."""
 
 import math
+from collections.abc import Sequence
 
 from reports.rounding import count, decimals_apart, down, measured, measured_percent, percent, small, up
 from reports.schema import Claim, EpsilonBound, Report
@@ -10,6 +11,34 @@ LADDER = {
     "set": "the synthetic set itself: what gets released.",
     "transcript": "every privatised quantity that the algorithm drew from the data: what a DP theorem covers.",
 }
+
+LADDER_NOTE = (
+    "Each level sees all that the one above it in this list does, and more: an ε certified at one level is also a "
+    "lower bound for those that follow; a guarantee proved for the transcript holds for all three."
+)
+BARS_NOTE = (
+    "Filled: certified. Pale: up to the ceiling, where an attack without a single error would have come. Mark: what is "
+    "proved or claimed; a filled bar that passes it refutes it. Hatched: NO BOUND."
+)
+RATIO_NOTE = (
+    "ln(TPR/FPR), as Dong et al. (2022) report it, has neither an interval nor a correction for the choice of the "
+    "threshold: a figure to compare with theirs, NO BOUND on ε."
+)
+PICKED_NOTE = (
+    "The records below were picked because their figures are the largest, so the figures flatter the attack: read "
+    "them as a list of whom to look at, not as estimates."
+)
+HIDDEN_NOTE = (
+    "Real records are not shown: none enters a report unless asked for. To show them, where they are images: "
+    "audit report RUN_DIR --show-records."
+)
+REAL_NOTE = (
+    "THESE ARE REAL RECORDS OF THE PRIVATE DATA, shown because --show-records was given. "
+    "Handle this file as you handle the data."
+)
+SCORES_NOTE = "Score in, score out: the mean over the test runs with the record and without it."
+GROUPS_NOTE = "Canaries are records made or picked to be exposed; what holds for them need not hold for ordinary ones."
+CONTROL_NOTE = "CONTROL: membership was shuffled. The attack was told coins that decided nothing; it must find nothing."
 
 
 def claimed_epsilon(claim: Claim | None) -> float | None:
@@ -118,6 +147,88 @@ def explain_numbers(report: Report) -> str:
     if report.utility is not None:
         text += f" f_S, trained on a synthetic set, was measured on {report.utility.measured_on.rstrip('.')}."
     return text
+
+
+def explain_roc(num_nonmembers: int) -> str:
+    few = percent(float(f"{10 / num_nonmembers:.2g}"))
+    return (
+        f"Every record of every test run gives one score; {count(num_nonmembers)} are of non-members. Left of FPR "
+        f"{few} (grey hatching) fewer than ten false positives carry the curve. Dots: the rates of the table below."
+    )
+
+
+def explain_scores(num_members: int, num_nonmembers: int, folded: int) -> str:
+    text = (
+        f"{count(num_members)} scores of members and {count(num_nonmembers)} of non-members, each kind adding up to "
+        "100%. "
+    )
+    return text + (f"{count(folded)} outermost scores are counted in the first and last bin." if folded else "")
+
+
+def explain_exposure(num_records: int, num_beyond: int, chance_maximum: float) -> str:
+    return (
+        "How well the attack tells, for each record by itself, the test runs with it from those without. If "
+        f"nothing leaked, with probability 95% not one record would pass {chance_maximum:.2f}; "
+        f"{count(num_beyond)} of {count(num_records)} do."
+    )
+
+
+def explain_outlook(report: Report) -> str:
+    """What more runs would buy, in a few sentences."""
+    first, last = report.outlook[0], report.outlook[-1]
+    text = (
+        "The ceiling is what an attack without a single error would certify. “Guesses as good as now”: as large a "
+        "share of the coins guessed, and guessed rightly, as in this audit; an extrapolation, no bound. "
+    )
+    gain = down(last.ceiling - first.ceiling)
+    text += f"{last.num_runs // first.num_runs} times as many runs would raise the ceiling by {gain}. "
+    claimed = claimed_epsilon(report.claimed)
+    if claimed is None or report.verdict == "REFUTED":
+        return text.rstrip()
+    claim = f"the claim of ε ≤ {up(claimed)}"
+    same = next((step for step in report.outlook if step.lower_at_same_rates > claimed), None)
+    if same is not None:
+        return f"{text}With guesses as good as now, {count(same.num_runs)} runs would refute {claim}."
+    if last.ceiling <= claimed:
+        return f"{text}No attack could refute {claim} with {count(last.num_runs)} runs or fewer."
+    return (
+        f"{text}With guesses as good as now not even {count(last.num_runs)} runs would refute {claim}: if it is false, "
+        "a better attack is needed to show it."
+    )
+
+
+def explain_comparison(reports: Sequence[Report]) -> str:
+    """What the reader of several audits must not forget."""
+    confidences = {report.epsilon.confidence for report in reports}
+    share = percent(confidences.pop()) if len(confidences) == 1 else "its own confidence"
+    error = min(1.0, sum(1 - report.epsilon.confidence for report in reports))
+    return (
+        f"{count(len(reports))} audits. Each bound holds with {share} by itself; the probability that any of them is "
+        f"too high may be up to {up(100 * error, 0)}%, so the most striking is not to be picked out. Audits of other "
+        "data, sizes, levels or δ are not on one scale."
+    )
+
+
+def threat_entries(report: Report) -> list[tuple[str, str]]:
+    """Who the adversary is and what the bound rests on: a term for the first entry of each kind."""
+    entries = [
+        ("The adversary" if index == 0 else "", text) for index, text in enumerate(map(sentence, report.threat_model))
+    ]
+    entries += [
+        ("The bound assumes" if index == 0 else "", text)
+        for index, text in enumerate(map(sentence, report.epsilon.assumptions))
+    ]
+    entries.append(("ε speaks of", f"Neighbouring data sets by {report.epsilon.adjacency.replace('-', ' ')} record."))
+    return entries
+
+
+def title_of(report: Report) -> str:
+    return f"{report.method} on {report.dataset}, attack {report.attack}, level {report.level}"
+
+
+def seen_by(level: str) -> str:
+    """What the adversary of a level sees, in a few words."""
+    return LADDER.get(level, "what the threat model below says.").split(":")[0].split(",")[0].rstrip(".")
 
 
 def limits(report: Report) -> list[tuple[str, str]]:

@@ -61,7 +61,7 @@ def num_images(directory: RunDirectory) -> int:
 
 def test_redraws_with_and_without_real_records_against_image_count(directory, monkeypatch, capsys) -> None:
     code, out, _ = run(monkeypatch, capsys, str(directory.path))
-    assert (code, out) == (0, f"{directory.pdf}\n")
+    assert (code, out) == (0, f"{directory.pdf}\n{directory.html}\n")
     assert num_images(directory) == 1
     code, out, _ = run(monkeypatch, capsys, str(directory.path), "--show-records", "--json")
     assert code == 0

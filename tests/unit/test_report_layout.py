@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from test_report_simulation import CLAIM, PROTOCOL, simulate_gallery, simulate_report
 
-from reports.distributions import record_exposure, score_histogram
 from reports.gallery import Gallery, pixels, show_synthetic
 from reports.layout import Document, printable, shorten, text_width, wrap
+from reports.material import gather
 from reports.mosaic import arrange, compose
 from reports.page_closing import flatten, wrap_command
 from reports.pdf import draw
@@ -23,7 +23,7 @@ LONG_TEXT = "what is known of the adversary " * 30 + LONG_WORD
 
 def lay_out(report: Report, scores, gallery: Gallery) -> Document:  # type: ignore[no-untyped-def]
     with house_style():
-        return draw(report, histogram=score_histogram(scores), exposure=record_exposure(scores), gallery=gallery)
+        return draw(gather(report, scores=scores, gallery=gallery))
 
 
 def boxes_of(sheet: Figure) -> list[tuple[float, float, float, float, str]]:

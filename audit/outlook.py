@@ -1,0 +1,62 @@
+"""What a report sets beside the measurement: what the guarantee allows, and what more runs would buy."""
+
+import numpy as np
+
+from audit.accounting.curve import TradeoffCurve, point_curve, tradeoff_curve
+from audit.accounting.ledger import ledger_event
+from audit.estimators.one_run import one_run_ceiling, one_run_lower_bounds
+from audit.roc import CURVE_GRID
+from condensers.ledger import Entries
+from reports.schema import EpsilonBound, Outlook, Tradeoff
+
+MULTIPLES = (1, 2, 4, 8, 16)
+_LARGEST_EPSILON = 600.0  # allows everything that a grid of rates can tell
+
+
+def tradeoff_of_ledger(entries: Entries) -> Tradeoff:
+    """What the privacy loss distribution proves for what ran; a false positive is a record left out, called present.
+
+    It binds the rates over many records as well: each obeys the curve, which is concave in the true positive rate, so
+    their means do.
+    """
+    return _on_grid(
+        tradeoff_curve(ledger_event(entries), directed=True),
+        "trade-off curve of what ran, by its privacy loss distribution",
+    )
+
+
+def tradeoff_of_point(epsilon: float, delta: float) -> Tradeoff:
+    """The two lines of (ε, δ)-DP."""
+    return _on_grid(
+        point_curve(min(epsilon, _LARGEST_EPSILON), delta), f"the claimed (ε, δ) = ({epsilon:g}, {delta:g}) alone"
+    )
+
+
+def _on_grid(curve: TradeoffCurve, source: str) -> Tradeoff:
+    allowed = 1.0 - curve.false_negative_rate(CURVE_GRID)
+    return Tradeoff(
+        false_positive_rate=tuple(CURVE_GRID.tolist()), true_positive_rate=tuple(allowed.tolist()), source=source
+    )
+
+
+def look_ahead(bound: EpsilonBound, *, num_runs: int, num_test_runs: int) -> tuple[Outlook, ...]:
+    """The one-run bound of this audit, were it larger: with no guess wrong, and with guesses as good as now."""
+    if bound.estimator != "one-run" or not {"coins", "guesses", "correct"} <= bound.counts.keys():
+        return ()
+    significance = (1.0 - bound.confidence) / bound.num_tries
+    coins, guesses, correct = (
+        np.array([multiple * bound.counts[name] for multiple in MULTIPLES]) for name in ("coins", "guesses", "correct")
+    )
+    lowers = one_run_lower_bounds(
+        num_coins=coins, num_guesses=guesses, num_correct=correct, delta=bound.delta, significance=significance
+    )
+    return tuple(
+        Outlook(
+            num_runs=multiple * num_runs,
+            num_test_runs=multiple * num_test_runs,
+            num_trials=int(num_coins),
+            ceiling=one_run_ceiling(num_coins=int(num_coins), delta=bound.delta, significance=significance),
+            lower_at_same_rates=float(lower),
+        )
+        for multiple, num_coins, lower in zip(MULTIPLES, coins, lowers, strict=True)
+    )

@@ -1,0 +1,76 @@
+"""ε on one scale, row by row: what was certified, what could have been, what is proved or claimed."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reports.rounding import decimals_apart, down, ordinary, small, up
+from reports.schema import Ladder, Report
+from reports.wording import claimed_epsilon
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpsilonRow:
+    """One bar: filled to `lower`, pale to `ceiling`, a mark at `claimed`; `certified` unless it is no bound."""
+
+    label: str
+    lower: float
+    ceiling: float
+    claimed: float | None
+    certified: bool = True
+
+    @property
+    def figure(self) -> str:
+        if not self.certified:
+            return f"≈ {ordinary(self.lower)}"
+        return f"≥ {down(max(self.lower, 0), decimals_apart(self.lower, self.claimed))}"
+
+    @property
+    def claim(self) -> str:
+        return "" if self.claimed is None else f"≤ {up(self.claimed, decimals_apart(self.lower, self.claimed))}"
+
+
+def rows_of_bounds(report: Report) -> list[EpsilonRow]:
+    """A row per bound of one audit, that of the verdict first."""
+    claimed = claimed_epsilon(report.claimed)
+    bounds = [report.epsilon, *(bound for bound in report.bounds if bound != report.epsilon)]
+    return [
+        EpsilonRow(
+            label=f"{bound.estimator}, δ = {small(bound.delta)}"
+            if bound.kind != "no bound"
+            else f"{bound.estimator}, NO BOUND",
+            lower=bound.lower,
+            ceiling=bound.ceiling,
+            claimed=claimed if report.claimed is not None and bound.delta == report.claimed.delta else None,
+            certified=bound.kind != "no bound",
+        )
+        for bound in bounds
+    ]
+
+
+def rows_of_ladder(ladder: Ladder) -> list[EpsilonRow]:
+    return [
+        EpsilonRow(
+            label=f"{row.level}: {row.attack}", lower=row.lower, ceiling=row.ceiling, claimed=row.analytic_epsilon
+        )
+        for row in ladder.rows
+    ]
+
+
+def rows_of_reports(reports: Sequence[Report]) -> list[EpsilonRow]:
+    return [
+        EpsilonRow(
+            label=f"{number}  {report.method} on {report.dataset}, {report.attack}, {report.level}",
+            lower=report.epsilon.lower,
+            ceiling=report.epsilon.ceiling,
+            claimed=claimed_epsilon(report.claimed),
+            certified=report.epsilon.kind != "no bound",
+        )
+        for number, report in enumerate(reports, start=1)
+    ]
+
+
+def right_end(rows: Sequence[EpsilonRow]) -> float:
+    """Where the scale ends: beyond every finite mark; marks beyond it are cut."""
+    marks = [value for row in rows for value in (row.lower, row.ceiling, row.claimed) if value is not None]
+    return 1.1 * max([*(value for value in marks if math.isfinite(value)), 0.5])

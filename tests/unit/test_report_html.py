@@ -1,0 +1,248 @@
+"""The HTML page: it says what the record says, the same bytes each time, and no name in a record can act in it."""
+
+import base64
+import hashlib
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from test_report_simulation import CLAIM, PROTOCOL, simulate_gallery, simulate_report
+
+from reports.gallery import Gallery, Panel
+from reports.html import write_comparison_html, write_html
+from reports.html_sections import ladder_section
+from reports.material import gather
+from reports.schema import Ladder, LadderRow, Outlook, Report, dump, load
+from reports.svg import Axis, embed_json, escape, round_ticks
+from reports.tables import groups_table
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"' onfocus='alert(3)' <!-- \u202egnp"
+LADDER = Ladder(
+    method="ndpdc",
+    dataset="digits",
+    rows=tuple(
+        LadderRow(
+            level=level, attack="lira", lower=lower, delta=1e-5, confidence=0.95, ceiling=5.6, analytic_epsilon=1.0,
+            verdict="REFUTED" if lower > 1 else "NOT REFUTED",
+        )
+        for level, lower in (("model", 0.21), ("set", 0.74), ("transcript", 1.62))
+    ),
+)  # fmt: skip
+OUTLOOK = tuple(
+    Outlook(num_runs=24 * k, num_test_runs=6 * k, num_trials=100 * k, ceiling=4.0 + k, lower_at_same_rates=0.1 * k)
+    for k in (1, 2)
+)
+
+
+def whole_report(**changes: Any) -> tuple[Report, Any]:
+    """An audit that has every section."""
+    report, scores = simulate_report(runs=24, records=120, leak=1.5)
+    told = {"claimed": CLAIM, "verdict": "NOT REFUTED", "ladder": LADDER, "outlook": OUTLOOK, "protocols": (PROTOCOL,)}
+    return replace(report, **{**told, **changes}), scores
+
+
+def page_of(tmp_path: Path, report: Report, scores: Any, gallery: Gallery | None = None) -> str:
+    path = tmp_path / "report.html"
+    write_html(report, scores=scores, gallery=gallery or Gallery(note="Not drawn."), path=path)
+    return path.read_text(encoding="utf-8")
+
+
+class Skeleton(HTMLParser):
+    """Tags with the names of their attributes, in order, and the text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, tuple[str, ...]]] = []
+        self.values: list[tuple[str, str | None]] = []
+        self.words: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, tuple(name for name, _ in attrs)))
+        self.values += attrs
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return re.sub(r"\s+", " ", " ".join(self.words))
+
+
+def test_hostile_names_change_words_and_nothing_else_against_tags(tmp_path: Path) -> None:
+    names = ("method", "dataset", "attack", "command", "digest", "run_directory", "verdict_reason")
+    plain = Skeleton(page_of(tmp_path, *whole_report(**dict.fromkeys(names, "plain"))))
+    report, scores = whole_report(**dict.fromkeys(names, HOSTILE))
+    hostile = Skeleton(page_of(tmp_path, report, scores))
+    assert hostile.tags == plain.tags
+    attributes = Counter(name for _, names in hostile.tags for name in names)
+    assert not [name for name in attributes if name.startswith("on") or name == "style"]
+    assert hostile.text.count("<script>alert(1)</script>") >= len(names)
+    assert "\u202e" not in hostile.text
+    kinds = [value for name, value in hostile.values if name == "type"]
+    assert set(kinds) == {"application/json", "radio"}
+
+
+def test_hostile_words_everywhere_in_a_record_change_no_tag_against_tags(tmp_path: Path) -> None:
+    """Every string of the record but the verdict, also the names of settings and versions."""
+
+    def poison(value: Any, key: str = "") -> Any:
+        if isinstance(value, dict):
+            return {(f"{name}{HOSTILE}" if key in ("config", "versions") else name): poison(entry, name)
+                    for name, entry in value.items()}  # fmt: skip
+        if isinstance(value, list):
+            return [poison(entry, key) for entry in value]
+        fixed = key in ("verdict", "schema", "kind", "estimator", "level")
+        return f"{value}{HOSTILE}" if isinstance(value, str) and not fixed else value
+
+    report, scores = whole_report()
+    poisoned = load(json.dumps(poison(json.loads(dump(report)))))
+    plain, hostile = (Skeleton(page_of(tmp_path, each, scores)) for each in (report, poisoned))
+    assert hostile.tags == plain.tags
+    assert len(hostile.text) > len(plain.text)
+
+
+def test_json_in_the_page_cannot_end_its_element_against_round_trip() -> None:
+    text = embed_json({"a": [HOSTILE, "\u2028", 1.5]})
+    assert not set("<>&") & set(text)
+    assert json.loads(text) == {"a": [HOSTILE, "\u2028", 1.5]}
+    assert escape("a\tb\x00\ud800<") == "a b\ufffd\ufffd&lt;"
+
+
+def test_the_policy_allows_this_script_and_style_only_against_digests(tmp_path: Path) -> None:
+    page = page_of(tmp_path, *whole_report())
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
+    assert policy is not None
+    for element in ("script", "style"):
+        (content,) = re.findall(rf"<{element}>(.*?)</{element}>", page, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"{element}-src 'sha256-{digest}'" in policy[1]
+    assert policy[1].startswith("default-src 'none'")
+    assert "unsafe" not in policy[1]
+    assert '<html lang="en">' in page
+    assert not re.search(r"https?://|//[a-z]|@import|url\((?!#)", page.split("<body>")[1])
+
+
+def test_the_same_record_gives_the_same_bytes_against_bytes(tmp_path: Path) -> None:
+    report, scores = whole_report()
+    first = page_of(tmp_path, report, scores, simulate_gallery())
+    assert page_of(tmp_path, load(dump(report)), scores, simulate_gallery()) == first
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_the_page_says_what_the_record_says_against_text(tmp_path: Path) -> None:
+    report, scores = whole_report()
+    text = Skeleton(page_of(tmp_path, report, scores)).text
+    order = ("NOT REFUTED", "Analytic against empirical", "Key numbers", "over what is allowed", "ladder",
+             "Most exposed", "Utility", "Threat model", "what more runs would buy", "How to repeat",
+             "cannot tell")  # fmt: skip
+    places = [text.index(words, text.index("Attack lira")) for words in order]
+    assert places == sorted(places)
+    for words in (
+        report.verdict_reason,
+        report.command,
+        report.digest,
+        "≤ 5.62",
+        "≥ 1.62",
+        "NO BOUND",
+        "1.2%",
+        "audit report RUN_DIR --show-records",
+        f"{report.roc.auc:.2f}",
+        "87.40%",
+    ):
+        assert words in text, words
+    for record in report.exposed:
+        assert f"{record.auc:.3f}" in text
+
+
+def test_real_images_are_there_on_demand_only_against_image_count(tmp_path: Path) -> None:
+    report, scores = whole_report()
+    hidden = page_of(tmp_path, report, scores)
+    assert "data:image" not in hidden
+    assert "THESE ARE REAL RECORDS" not in hidden
+    images = np.linspace(0, 1, 16 * 8 * 8).reshape(16, 8, 8, 1).astype(np.float32)
+    panel = Panel(images=images[:2].repeat(3, axis=-1), captions=("synthetic", HOSTILE))
+    shown = page_of(tmp_path, report, scores, replace(simulate_gallery(), exposed=images, matches=(panel,)))
+    assert shown.count('src="data:image/png;base64,') == 1 + 16 + 2
+    assert shown.count("THESE ARE REAL RECORDS") == 2
+    assert len(re.findall(r"<img [^>]*alt=", shown)) == 19
+
+
+def test_odd_measures_are_drawn_against_text(tmp_path: Path) -> None:
+    """No leak, no ceiling, no utility, nothing exposed, rates of zero on logarithmic axes, a control."""
+    report, scores = simulate_report(runs=6, records=40, leak=0.0)
+    curve = {**report.roc.curve, "lower": [0.0] * len(report.roc.curve["lower"])}
+    curve["true_positive_rate"] = [0.0 if rate < 0.2 else rate for rate in curve["true_positive_rate"]]
+    odd = replace(
+        report,
+        epsilon=replace(report.epsilon, lower=0.0, ceiling=float("inf")),
+        roc=replace(report.roc, curve=curve),
+        claimed=CLAIM,
+        verdict="NOT REFUTED",
+        utility=None,
+        exposed=(),
+        game=replace(report.game, membership_shuffled=True),
+    )
+    page = page_of(tmp_path, odd, scores)
+    text = Skeleton(page).text
+    for words in ("CONTROL", "Not measured", "None are listed", "no ceiling", "≤ 5.62"):
+        assert words in text, words
+    assert not re.search(r"[\" ,\[(](nan|inf|-inf|NaN|Infinity)[\" ,\])]", page)
+
+
+def test_a_comparison_holds_every_audit_once_against_sections(tmp_path: Path) -> None:
+    runs = [whole_report(level=level) for level in ("model", "set", "set")]
+    reports = [report for report, _ in runs]
+    materials = (gather(report, scores=scores, gallery=Gallery(note="Not drawn.")) for report, scores in runs)
+    write_comparison_html(reports, materials, tmp_path / "comparison.html")
+    page = (tmp_path / "comparison.html").read_text(encoding="utf-8")
+    assert re.findall(r'<section class="run" id="run-(\d)" data-level="(\w+)"', page) == [
+        ("1", "model"), ("2", "set"), ("3", "set")
+    ]  # fmt: skip
+    assert page.count("<option") == 3
+    assert page.count('name="level"') == 2
+    identities = re.findall(r'\bid="([^"]+)"', page)
+    assert len(identities) == len(set(identities))
+    assert "may be up to 15%" in page
+
+
+def test_a_ladder_is_a_section_of_its_own_against_rows() -> None:
+    section = ladder_section(LADDER)
+    text = Skeleton(section).text
+    assert section.count("<tr>") == 4
+    for words in ("model: lira", "≥ 1.62", "≤ 1.00", "REFUTED"):
+        assert words in text
+
+
+def test_groups_of_any_make_become_a_table_against_cells() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Group:
+        name: str
+        num_records: int
+        auc: float
+        interval: tuple[float, float]
+        epsilon: dict[str, float]
+        note: str | None = None
+
+    group = Group(name="crafted", num_records=1500, auc=0.75, interval=(0.7, 0.8), epsilon={"lower": 1.239})
+    cells = groups_table([group, replace(group, name="ordinary")]).rows[0]
+    assert cells == ("crafted", "1\u202f500", "0.75", "[0.7, 0.8]", "≥ 1.23", "–")
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (0.0, 8.8), (-5.3, 21.7), (0.2, 1.0), (0.0, 0.004)])
+def test_ticks_are_round_and_within_against_range(low: float, high: float) -> None:
+    ticks = round_ticks(low, high, 6)
+    assert 2 <= len(ticks) <= 7
+    assert low - 1e-9 <= ticks[0] < ticks[-1] <= high + 1e-9
+
+
+def test_axes_place_their_ends_and_cut_the_rest_against_places() -> None:
+    axis = Axis(low=1e-4, high=1.0, start=10.0, end=110.0, logarithmic=True)
+    assert axis([0.0, 1e-4, 1e-2, 1.0, 7.0]) == pytest.approx([10, 10, 60, 110, 110])
+    assert axis.decades() == pytest.approx([1e-4, 1e-3, 1e-2, 1e-1, 1])
