@@ -19,6 +19,7 @@ from condensers.errors import AuditError, Incomplete
 # name: (module:attribute, one line for --help)
 COMMANDS: dict[str, tuple[str, str]] = {
     "lira": ("audit.commands.attack:lira", "Likelihood-ratio attack with shadow condensations; ends with a PDF."),
+    "rmia": ("audit.commands.attack:rmia", "Robust membership inference, for few shadow condensations."),
     "loss": ("audit.commands.attack:loss", "Loss-threshold attack, by the two protocols of Dong et al."),
     "worst-case": ("audit.commands.worst_case:worst_case", "The adversary at the door: is the claimed noise there?"),
     "account": ("audit.commands.account:account", "Analytic epsilon of a method or a mechanism (RDP and PLD)."),

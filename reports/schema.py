@@ -116,6 +116,18 @@ class Protocol:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RecordGroup:
+    """One kind of records by itself, ordinary ones or a kind of canary; its bound is corrected for all groups."""
+
+    name: str
+    num_records: int
+    auc: float
+    auc_interval: tuple[float, float]
+    tpr_at_fpr: dict[str, float]
+    epsilon: EpsilonBound
+
+
+@dataclass(frozen=True, kw_only=True)
 class Report:
     """One audit, whole."""
 
@@ -142,6 +154,7 @@ class Report:
     run_directory: str
     pdf: str
     schema: str = SCHEMA
+    groups: tuple[RecordGroup, ...] = ()
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
@@ -188,6 +201,9 @@ def _report_from(raw: dict[str, Any]) -> Report:
         "exposed": tuple(ExposedRecord(**entry) for entry in raw["exposed"]),
         "protocols": tuple(Protocol(**entry) for entry in raw["protocols"]),
         "threat_model": tuple(raw["threat_model"]),
+        "groups": tuple(
+            RecordGroup(**{**entry, "epsilon": bound(entry["epsilon"])}) for entry in raw.get("groups", ())
+        ),
     }
     return Report(**{**raw, **typed})
 
