@@ -1,7 +1,8 @@
 """LiRA: likelihood ratio attack (Carlini et al., arXiv:2112.03570, Algorithm 1), vectorised over records.
 
 For each record a Gaussian is fitted to the signal of fit runs with it and of fit runs without it; a test run's score
-is the log likelihood ratio. The offline variant looks at runs without the record only.
+is the log likelihood ratio. The offline variant looks at runs without the record only. At level set the signal is a log
+likelihood ratio already, fitted to all records of a class together, and is the score.
 """
 
 from dataclasses import dataclass
@@ -18,7 +19,8 @@ SMALLEST_DEVIATION = 1e-6
 @dataclass(frozen=True, kw_only=True)
 class LiraConfig:
     """`variance`: "record" fits one per record and side, "pooled" one per side for all records (better with few
-    runs), "auto" is per record from 64 fit runs on, as its authors do."""
+    runs), "auto" is per record from 64 fit runs on, as its authors do, and takes a signal that is a likelihood ratio
+    (level set) as it is."""
 
     online: bool = True
     variance: str = "auto"
@@ -28,9 +30,11 @@ class LiraConfig:
             raise BadConfig(f"variance={self.variance!r} is not one of auto, record, pooled")
 
 
-@attack("lira", config=LiraConfig, needs_fit_runs=True)
+@attack("lira", config=LiraConfig, needs_fit_runs=True, levels=("model", "set"))
 def score_lira(observations: Observations, config: LiraConfig) -> np.ndarray:
     """Likelihood ratio of each record's signal in runs with it and without it."""
+    if observations.ratios and config.variance == "auto":
+        return observations.test_signals.mean(2, dtype=np.float64).astype(np.float32)
     members = observations.fit_members
     num_in, num_out = members.sum(0), (~members).sum(0)
     fewest = int(min(num_in.min() if config.online else num_out.min(), num_out.min()))

@@ -24,11 +24,14 @@ class Observations:
     """What an adversary has: signals of fit runs with their membership, and of test runs without it.
 
     `fit_signals` and `test_signals` are float32 `[runs, records, queries]`, `fit_members` bool `[fit runs, records]`.
+    At level model a signal is ln(p/(1 − p)) of the victim's confidence; at level set it is a log likelihood ratio
+    learned from the fit runs (attacks/released.py), and `ratios` says so.
     """
 
     fit_signals: np.ndarray
     fit_members: np.ndarray
     test_signals: np.ndarray
+    ratios: bool = False
 
 
 class ScoreTestRuns(Protocol):
@@ -39,25 +42,28 @@ class ScoreTestRuns(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Attack:
-    """A registered attack; `needs_fit_runs` says whether it learns from shadow runs."""
+    """A registered attack; `needs_fit_runs` says whether it learns from shadow runs, `levels` what it can look at."""
 
     name: str
     summary: str
     config: type
     score: ScoreTestRuns
     needs_fit_runs: bool
+    levels: tuple[str, ...]
 
 
 _ATTACKS: dict[str, Attack] = {}
 
 
-def attack(name: str, *, config: type, needs_fit_runs: bool) -> Callable[[ScoreTestRuns], ScoreTestRuns]:
+def attack(
+    name: str, *, config: type, needs_fit_runs: bool, levels: tuple[str, ...] = ("model",)
+) -> Callable[[ScoreTestRuns], ScoreTestRuns]:
     """Register the function as the attack `name`; the first line of its docstring is its summary."""
 
     def register(function: ScoreTestRuns) -> ScoreTestRuns:
         summary = (function.__doc__ or "").strip().split("\n")[0]
         _ATTACKS[name] = Attack(
-            name=name, summary=summary, config=config, score=function, needs_fit_runs=needs_fit_runs
+            name=name, summary=summary, config=config, score=function, needs_fit_runs=needs_fit_runs, levels=levels
         )
         return function
 

@@ -12,8 +12,10 @@ import torch
 
 from audit.executor import run_shards
 from audit.progress import ProgressBar
-from audit.settings import AuditConfig
-from audit.shard import game_of, num_shards, shard_runs
+from audit.reuse import borrow_shards
+from audit.settings import AuditConfig, condensation_digest
+from audit.shard import game_of, num_shards, read_shard, shard_runs
+from audit.signals import level_signals
 from audit.store import DamagedShard, RunDirectory, explain_failure, read_tensors, write_atomically, write_text
 from audit.summary import score_runs, score_table, summarise
 from condensers.errors import Incomplete
@@ -62,16 +64,18 @@ def _run(
     write_text(directory.config, config.to_json())
     started = time.monotonic()
     missing = [index for index in range(num_shards(config)) if not _is_whole(directory, config, index, say)]
+    done = config.shadows - sum(len(shard_runs(config, index)) for index in missing)
+    missing = borrow_shards(directory, config, missing, say)
     if missing:
         computed = sum(len(shard_runs(config, index)) for index in missing)
-        if computed < config.shadows:
-            say(f"resuming {directory.path}: {config.shadows - computed} of {config.shadows} runs are done")
+        if done:
+            say(f"resuming {directory.path}: {done} of {config.shadows} runs are done")
         _compute(config, directory, missing, settings)
         timing = {"seconds": round(time.monotonic() - started, 3), "runs": computed, "jobs": settings.jobs}
         write_text(directory.timing, json.dumps(timing) + "\n")
     say("scoring")
     shards = _load_shards(directory, config)
-    members, scores = score_runs(config, shards["signals"])
+    members, scores = score_runs(config, level_signals(config, pool, shards))
     table = score_table(config, members, scores)
     write_atomically(directory.scores, lambda path: table.to_parquet(path, index=False))
     report = summarise(config, pool, members, scores, shards, ledger=_load_ledger(directory, config))
@@ -91,7 +95,7 @@ def draw(directory: RunDirectory, report: schema.Report, table: pd.DataFrame, po
 
 def pictures_of(directory: RunDirectory, report: schema.Report, pool: Pool | None) -> Gallery:
     """The synthetic set of the first run, and the exposed records where the pool is given."""
-    first = read_tensors(directory.shard(0), digest=report.digest)
+    first = read_tensors(directory.shard(0), digest=report.digest, condensation=condensation_digest(report.config))
     gallery = show_synthetic(
         first["images"][0].numpy(),
         first["labels"][0].numpy(),
@@ -131,7 +135,7 @@ def _is_whole(directory: RunDirectory, config: AuditConfig, index: int, say: Cal
     if not path.exists():
         return False
     try:
-        read_tensors(path, digest=config.digest)
+        read_shard(directory, config, index)
     except DamagedShard as damage:
         say(f"damaged shard: {damage}; computing its runs again")
         with explain_failure(path):
@@ -142,17 +146,19 @@ def _is_whole(directory: RunDirectory, config: AuditConfig, index: int, say: Cal
 
 def _compute(config: AuditConfig, directory: RunDirectory, missing: list[int], settings: Settings) -> None:
     sizes = {index: len(shard_runs(config, index)) for index in missing}
-    with ProgressBar(f"condensing and training {sum(sizes.values())} runs", sizes) as bar:
+    doing = "condensing" if config.level == "set" else "condensing and training"
+    with ProgressBar(f"{doing} {sum(sizes.values())} runs", sizes) as bar:
         run_shards(directory.path, missing, jobs=settings.jobs, data_root=settings.data_root, on_progress=bar.update)
 
 
 def _load_shards(directory: RunDirectory, config: AuditConfig) -> dict[str, np.ndarray]:
     """What scoring needs of all shards, runs in order."""
-    names = ("signals", "accuracy", "initial_records")
+    seen = ("images", "labels") if config.level == "set" else ("signals", "accuracy")
+    names = ("initial_records", *seen)
     parts: dict[str, list[np.ndarray]] = {name: [] for name in names}
     for index in range(num_shards(config)):
         try:
-            tensors = read_tensors(directory.shard(index), digest=config.digest)
+            tensors = read_shard(directory, config, index)
         except DamagedShard as damage:
             raise Incomplete(f"damaged shard: {damage}; run the same command again to redo it") from None
         for name in names:
@@ -164,7 +170,7 @@ def _load_ledger(directory: RunDirectory, config: AuditConfig) -> Entries | None
     """What touched the records of every run, where the method is private."""
     if not get_method(config.method).private:
         return None
-    stored = [read_tensors(directory.shard(i), digest=config.digest)["ledger"] for i in range(num_shards(config))]
+    stored = [read_shard(directory, config, index)["ledger"] for index in range(num_shards(config))]
     found = {Ledger.from_tensor(tensor).entries for tensor in stored}
     if len(found) != 1:
         raise RuntimeError(f"shards of {config.method} hold different ledgers: its accounting depends on the records")

@@ -4,6 +4,7 @@ import math
 import shutil
 from typing import Any
 
+from attacks.canaries import parse_canaries, plant_canaries, spell_canaries
 from attacks.registry import get_attack
 from attacks.victims import PRESETS, VictimConfig, check_queries, victim_network
 from audit import settings
@@ -21,6 +22,7 @@ COMPILE_FROM_WIDTH, COMPILE_FROM = 64, 2e10
 # Settings of methods that have flags of their own.
 FLAGS = {"ipc": "--ipc", "init": "--init", "compiled": "--compile"}
 SEEDS = 1 << 63
+NAMES = {"lira": "LiRA", "rmia": "RMIA"}
 MOST_SHADOWS = 100_000
 LARGEST = (1 << 31) - 1
 DEEPEST = 32
@@ -32,7 +34,15 @@ def resolve_config(attack_name: str, flags: dict[str, Any]) -> tuple[AuditConfig
     attack, method = get_attack(attack_name), get_method(flags["method"])
     changes = split_changes(flags["changes"])
     settings.check_changes(changes, {"": method.config, "victim.": VictimConfig, "attack.": attack.config})
+    if flags["level"] not in attack.levels:
+        raise BadConfig(
+            f"--level {flags['level']}: {attack_name} looks at level {' and '.join(attack.levels)} only; "
+            "lira and rmia look at both"
+        )
+    canaries = parse_canaries(flags.get("canaries") or "")
     pool = load_pool(flags["dataset"], data_root=flags["data_root"], records=flags["records"])
+    checksum = pool_checksum(pool)
+    pool = plant_canaries(pool, canaries, flags["seed"])
     check_queries(flags["queries"], tabular=pool.images.ndim == 2)
     device = settings.resolve_device(flags["device"])
     device = "cpu" if device.startswith("cpu") else device
@@ -65,7 +75,7 @@ def resolve_config(attack_name: str, flags: dict[str, Any]) -> tuple[AuditConfig
         level=flags["level"],
         preset=flags["preset"],
         shadows=shadows,
-        test_runs=_test_runs(flags["test_runs"], shadows, needs_fit_runs=attack.needs_fit_runs),
+        test_runs=_test_runs(flags["test_runs"], shadows, attack_name if attack.needs_fit_runs else None),
         queries=flags["queries"],
         seed=flags["seed"],
         delta=flags["delta"],
@@ -81,8 +91,9 @@ def resolve_config(attack_name: str, flags: dict[str, Any]) -> tuple[AuditConfig
         method_config=dict(values),
         attack_config=vars(attack.config(**settings.parse_changes(changes, attack.config, prefix="attack."))),
         victim_config=vars(victim),
-        data_checksum=pool_checksum(pool),
+        data_checksum=checksum,
         versions=settings.versions(),
+        canaries=spell_canaries(canaries),
     )
     return config, pool
 
@@ -153,13 +164,15 @@ def split_changes(pairs: tuple[str, ...]) -> dict[str, str]:
     return changes
 
 
-def _test_runs(asked: int | None, shadows: int, *, needs_fit_runs: bool) -> int:
-    if not needs_fit_runs:
+def _test_runs(asked: int | None, shadows: int, learner: str | None) -> int:
+    """Runs to test on; `learner` names an attack that learns from the others."""
+    if learner is None:
         if asked is not None and asked != shadows:
             raise BadConfig(f"--test-runs {asked}: this attack learns from no run, so all {shadows} are test runs")
         return shadows
     if shadows < 4:
-        raise BadConfig(f"--shadows {shadows}: LiRA needs at least 4 runs, some to fit on and some to test on")
+        name = NAMES.get(learner, learner)
+        raise BadConfig(f"--shadows {shadows}: {name} needs at least 4 runs, some to fit on and some to test on")
     test_runs = max(1, shadows // 4) if asked is None else asked
     if not 1 <= test_runs <= shadows - 3:
         raise BadConfig(f"--test-runs {test_runs}: must lie in 1…{shadows - 3}, leaving 3 of {shadows} runs to fit on")

@@ -26,6 +26,10 @@ from condensers.registry import Method
 VERSIONED = ("torch", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow")
 MIRRORED = ("fashion-mnist", "cifar10", "celeba")
 MOST_RUNS_PER_SHARD = 64
+# What determines the runs of a shard, whatever attack looks at them; the number of runs is not among it.
+CONDENSATION_FIELDS = ("method", "method_config", "seed", "independent_randomness", "device", "shard_runs", "threads",
+                       "data_checksum", "canaries", "versions")  # fmt: skip
+VICTIM_FIELDS = ("victim_config", "queries")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +61,7 @@ class AuditConfig:
     victim_config: dict[str, Any]
     data_checksum: str
     versions: dict[str, str]
+    canaries: str = ""
 
     def __post_init__(self) -> None:
         if not 0 <= self.delta < 1:
@@ -73,6 +78,17 @@ class AuditConfig:
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:12]
 
     @property
+    def condensation_digest(self) -> str:
+        return condensation_digest(asdict(self))
+
+    @property
+    def work_digest(self) -> str:
+        """What determines a shard. At level set nobody trains a victim, so it is the condensation alone."""
+        if self.level == "set":
+            return self.condensation_digest
+        return _digest({name: asdict(self)[name] for name in (*CONDENSATION_FIELDS, *VICTIM_FIELDS)})
+
+    @property
     def directory_name(self) -> str:
         dataset = re.sub(r"[^a-z0-9]+", "-", Path(self.dataset).stem.lower()).strip("-") or "data"
         return f"{self.attack}-{self.method}-{dataset}-{self.digest}"
@@ -83,6 +99,15 @@ class AuditConfig:
     @staticmethod
     def from_json(text: str) -> "AuditConfig":
         return AuditConfig(**json.loads(text))
+
+
+def condensation_digest(config: dict[str, Any]) -> str:
+    """Equal for configurations whose runs hold the same synthetic sets."""
+    return _digest({name: config.get(name) for name in CONDENSATION_FIELDS})
+
+
+def _digest(values: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def resolve_method(

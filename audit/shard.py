@@ -13,6 +13,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from attacks.canaries import canary_kinds, parse_canaries, plant_canaries
 from attacks.victims import VictimConfig, query_victims, train_victims, victim_network
 from audit.data.load import load_pool, pool_checksum
 from audit.game import Game, nominal_class_sizes
@@ -45,42 +46,68 @@ def game_of(config: AuditConfig, num_records: int) -> Game:
 
 
 def load_checked_pool(config: AuditConfig, data_root: Path | None) -> Pool:
-    """The pool that the config speaks of, and no other."""
+    """The pool that the config speaks of, and no other, with its canaries."""
     pool = load_pool(config.dataset, data_root=data_root, records=config.records)
     if pool_checksum(pool) != config.data_checksum:
         raise BadData(f"{config.dataset} has changed since this run was started; start a new one")
-    return pool
+    return plant_canaries(pool, parse_canaries(config.canaries), config.seed)
+
+
+def read_shard(directory: RunDirectory, config: AuditConfig, index: int) -> dict[str, Tensor]:
+    """A finished shard; DamagedShard if it is not what this audit would compute. At level set victims do no harm."""
+    path = directory.shard(index)
+    same = config.condensation_digest if config.level == "set" else None
+    tensors = read_tensors(path, digest=config.work_digest, condensation=same)
+    found, expected = tensors["images"].shape[0], len(shard_runs(config, index))
+    if found != expected:
+        raise DamagedShard(f"{path} holds {found} runs, not {expected}")
+    return tensors
 
 
 def compute_shard(config: AuditConfig, pool: Pool, directory: RunDirectory, index: int, report: Report) -> None:
-    """Condense, train and query the runs of one shard and write them down."""
+    """Condense, train and query the runs of one shard and write them down; at level set, condense only."""
     torch.set_num_threads(config.threads)
-    tracker = Tracker(digest=config.digest, directory=directory, index=index, report=report)
+    tracker = Tracker(digest=config.work_digest, directory=directory, index=index, report=report)
     runs = shard_runs(config, index)
     included = torch.from_numpy(game_of(config, pool.num_records).members(runs)).to(pool.images.device)
     randomness = Randomness(seed=config.seed, runs=tuple(runs))
     synthetic, ledger = condense(config, pool, included, randomness, tracker.track)
     _check_finite(synthetic.images, f"{config.method} diverged: its images", runs)
-    victim = VictimConfig(**config.victim_config)
-    network = victim_network(pool, victim)
-    parameters = train_victims(network, synthetic, victim, randomness=randomness, track=tracker.track)
-    signals, correct = query_victims(network, parameters, pool, config.queries)
-    _check_finite(signals, "the victim's training diverged: its confidences", runs, prefix="victim.")
-    left_out = ~included
+    observed = {} if config.level == "set" else _observe(config, pool, included, synthetic, randomness, tracker.track)
     write_tensors(
         directory.shard(index),
         {
             "images": synthetic.images,
             "labels": synthetic.labels,
             "initial_records": synthetic.initial_records,
-            "signals": signals,
-            "accuracy": (correct & left_out).sum(1) / left_out.sum(1),
+            **observed,
             **({} if ledger is None else {"ledger": ledger.to_tensor()}),
         },
-        digest=config.digest,
+        digest=config.work_digest,
+        condensation=config.condensation_digest,
     )
     tracker.clear()
     report(index, 1.0)
+
+
+def _observe(
+    config: AuditConfig,
+    pool: Pool,
+    included: Tensor,
+    synthetic: CondensedBatch,
+    randomness: Randomness,
+    track: Track,
+) -> dict[str, Tensor]:
+    """The victims' confidences, and their accuracy on ordinary records that their run left out."""
+    victim = VictimConfig(**config.victim_config)
+    network = victim_network(pool, victim)
+    parameters = train_victims(network, synthetic, victim, randomness=randomness, track=track)
+    signals, correct = query_victims(network, parameters, pool, config.queries)
+    runs = range(randomness.runs[0], randomness.runs[-1] + 1)
+    _check_finite(signals, "the victim's training diverged: its confidences", runs, prefix="victim.")
+    kinds = canary_kinds(pool.labels.cpu().numpy(), pool.num_classes, parse_canaries(config.canaries))
+    left_out = ~included & torch.from_numpy(kinds == 0).to(included.device)
+    return {"signals": signals, "accuracy": (correct & left_out).sum(1) / left_out.sum(1)}
 
 
 def _check_finite(values: Tensor, what: str, runs: range, prefix: str = "") -> None:

@@ -1,7 +1,8 @@
 """The run directory: atomic writes, checksummed shards, nothing that executes on loading.
 
-A shard is one safetensors file whose metadata hold its own name, the run's digest and the SHA-256 of its tensors. A
-file is written under a temporary name, flushed to disk and renamed: whoever finds a file finds it whole.
+A shard is one safetensors file whose metadata hold its own name, the digest of the work that it is, the digest of the
+condensation in it, and the SHA-256 of its tensors. A file is written under a temporary name, flushed to disk and
+renamed: whoever finds a file finds it whole.
 """
 
 import contextlib
@@ -137,34 +138,38 @@ def write_text(path: Path, text: str) -> None:
     write_atomically(path, lambda temporary: _write_bytes(temporary, text.encode()))
 
 
-def write_tensors(path: Path, tensors: dict[str, Tensor], *, digest: str) -> None:
+def write_tensors(path: Path, tensors: dict[str, Tensor], *, digest: str, condensation: str = "") -> None:
     """Write a shard or a checkpoint."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     # One entry: the library writes several in an order that changes from process to process.
-    label = json.dumps({"name": path.name, "digest": digest, "sha256": _checksum(tensors)}, sort_keys=True)
-    content = save(tensors, metadata={"audit": label})
+    label = {"name": path.name, "digest": digest, "sha256": _checksum(tensors, condensation)}
+    label |= {"condensation": condensation} if condensation else {}
+    content = save(tensors, metadata={"audit": json.dumps(label, sort_keys=True)})
     write_atomically(path, lambda temporary: _write_bytes(temporary, content))
 
 
-def read_tensors(path: Path, *, digest: str) -> dict[str, Tensor]:
-    """Read a shard back; DamagedShard if it is not whole, not ours or altered."""
+def read_tensors(path: Path, *, digest: str, condensation: str | None = None) -> dict[str, Tensor]:
+    """Read a shard back; DamagedShard if it is not whole, not ours or altered.
+
+    With `condensation`, a shard of other work on that condensation will do.
+    """
     try:
         with safe_open(path, framework="pt") as file:
             label = json.loads((file.metadata() or {}).get("audit", "{}"))
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError) as error:
         raise DamagedShard(f"{path} cannot be read ({error})") from None
-    if label.get("digest") != digest:
+    if label.get("digest") != digest and (condensation is None or label.get("condensation") != condensation):
         raise DamagedShard(f"{path} belongs to another run ({label.get('digest')}, not {digest})")
     if label.get("name") != path.name:
         raise DamagedShard(f"{path} is a copy of {label.get('name')}")
-    if label.get("sha256") != _checksum(tensors):
+    if label.get("sha256") != _checksum(tensors, label.get("condensation", "")):
         raise DamagedShard(f"{path} does not match its checksum")
     return tensors
 
 
-def _checksum(tensors: dict[str, Tensor]) -> str:
-    digest = hashlib.sha256()
+def _checksum(tensors: dict[str, Tensor], condensation: str) -> str:
+    digest = hashlib.sha256(condensation.encode())
     for name in sorted(tensors):
         tensor = tensors[name]
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())

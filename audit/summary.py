@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from attacks.canaries import ORDINARY, canary_kinds, parse_canaries
 from attacks.loss import advantage
 from attacks.registry import Observations, get_attack
 from audit.accounting.ledger import claim_from_ledger
@@ -35,6 +36,7 @@ def score_runs(config: AuditConfig, signals: np.ndarray) -> tuple[np.ndarray, np
         fit_signals=signals[list(game.fit_runs)],
         fit_members=told(game.fit_runs),
         test_signals=signals[list(game.test_runs)],
+        ratios=config.level == "set",
     )
     return told(game.test_runs), attack.score(observations, attack.config(**config.attack_config))
 
@@ -61,7 +63,10 @@ def summarise(
     shards: dict[str, np.ndarray],
     ledger: Entries | None = None,
 ) -> schema.Report:
-    """The whole record. `shards` holds accuracy and initial records of all runs, `ledger` what touched the records."""
+    """The whole record. `shards` holds accuracy and initial records of all runs, `ledger` what touched the records.
+
+    The headline is the bound over all records, canaries among them: decided here, before any score is seen.
+    """
     roc = measure_roc(members, scores, confidence=config.confidence, seed=config.seed)
     headline = bound_epsilon_one_run_split(members, scores, delta=config.delta, confidence=config.confidence)
     pure = bound_epsilon_one_run_split(members, scores, delta=0.0, confidence=config.confidence)
@@ -82,7 +87,7 @@ def summarise(
         claimed=claimed,
         roc=roc,
         paper_style_epsilon=ratio.lower if ratio else None,
-        utility=_utility(shards["accuracy"], config.confidence),
+        utility=_utility(shards["accuracy"], config.confidence) if config.level == "model" else None,
         game=schema.Game(
             num_records=pool.num_records,
             num_classes=pool.num_classes,
@@ -104,7 +109,44 @@ def summarise(
         pdf="report.pdf",
         tradeoff=_tradeoff(config, ledger),
         outlook=look_ahead(headline, num_runs=config.shadows, num_test_runs=config.test_runs),
+        groups=group_records(config, pool, members, scores),
     )
+
+
+def group_records(
+    config: AuditConfig, pool: Pool, members: np.ndarray, scores: np.ndarray
+) -> tuple[schema.RecordGroup, ...]:
+    """Ordinary records and every kind of canary by itself, if there are canaries.
+
+    The groups were decided by --canaries, before the scores; the bounds hold with the confidence for all groups at
+    once: the error is divided among them.
+    """
+    counts = parse_canaries(config.canaries)
+    if not counts:
+        return ()
+    kinds = canary_kinds(pool.labels.numpy(), pool.num_classes, counts)
+    groups = []
+    for place, name in enumerate((ORDINARY, *counts)):
+        own = kinds == place
+        roc = measure_roc(members[:, own], scores[:, own], confidence=config.confidence, seed=config.seed)
+        bound = bound_epsilon_one_run_split(
+            members[:, own],
+            scores[:, own],
+            delta=config.delta,
+            confidence=config.confidence,
+            num_tries=1 + len(counts),
+        )
+        groups.append(
+            schema.RecordGroup(
+                name=name,
+                num_records=int(own.sum()),
+                auc=roc.auc,
+                auc_interval=roc.auc_interval,
+                tpr_at_fpr=roc.tpr_at_fpr,
+                epsilon=bound,
+            )
+        )
+    return tuple(groups)
 
 
 def judge(config: AuditConfig, bound: schema.EpsilonBound, claimed: schema.Claim | None) -> tuple[str, str]:
@@ -126,12 +168,16 @@ def judge(config: AuditConfig, bound: schema.EpsilonBound, claimed: schema.Claim
 
 def threat_model(config: AuditConfig) -> tuple[str, ...]:
     """Who the adversary is, in plain words."""
-    sees = "the network trained on the synthetic set (its confidences), not the set itself"
+    sees = (
+        "the released synthetic set itself, labels and all; no network is trained on it"
+        if config.level == "set"
+        else "the network trained on the synthetic set (its confidences), not the set itself"
+    )
     knows = (
         "The adversary does not know the networks, augmentations and starting noise of the audited condensation."
         if config.independent_randomness
         else "The adversary knows the public randomness of the condensation (networks, augmentations, starting noise), "
-        "which all runs share; the training of the victim stays unknown."
+        f"which all runs share{'' if config.level == 'set' else '; the training of the victim stays unknown'}."
     )
     learns = (
         "The adversary knows all records of the pool with their labels and has condensed random halves of them "
@@ -144,7 +190,12 @@ def threat_model(config: AuditConfig) -> tuple[str, ...]:
         if config.shuffle_membership
         else ()
     )
-    return (*told, f"Level {config.level}: the adversary sees {sees}.", knows, learns)
+    planted = (
+        (f"Canaries were planted among the records ({config.canaries}), each in with probability ½ like any record.",)
+        if config.canaries
+        else ()
+    )
+    return (*told, f"Level {config.level}: the adversary sees {sees}.", knows, learns, *planted)
 
 
 def most_exposed(pool: Pool, members: np.ndarray, scores: np.ndarray) -> tuple[schema.ExposedRecord, ...]:
@@ -243,7 +294,12 @@ def reproduction_command(config: AuditConfig) -> str:
     parts += [f"--test-runs {config.test_runs}", f"--dataset {shlex.quote(config.dataset)}"]
     if config.records is not None:
         parts.append(f"--records {config.records}")
-    parts += [f"--preset {config.preset}", f"--seed {config.seed}", f"--delta {config.delta!r}"]
+    parts += [
+        f"--level {config.level}",
+        f"--preset {config.preset}",
+        f"--seed {config.seed}",
+        f"--delta {config.delta!r}",
+    ]
     parts += [f"--confidence {config.confidence!r}", f"--queries {config.queries}", f"--device {config.device}"]
     parts += [f"--shard-runs {config.shard_runs}"]
     parts += [f"--{name} {config.method_config[name]}" for name in ("ipc", "init") if name in config.method_config]
@@ -251,6 +307,8 @@ def reproduction_command(config: AuditConfig) -> str:
         parts.append(f"--claim {config.claim!r}")
     if config.epsilon is not None:
         parts.append(f"--epsilon {config.epsilon:g}")
+    if config.canaries:
+        parts.append(f"--canaries {config.canaries}")
     if config.independent_randomness:
         parts.append("--independent-randomness")
     if config.shuffle_membership:

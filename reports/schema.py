@@ -171,6 +171,18 @@ class Ladder:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RecordGroup:
+    """One kind of records by itself, ordinary ones or a kind of canary; its bound is corrected for all groups."""
+
+    name: str
+    num_records: int
+    auc: float
+    auc_interval: tuple[float, float]
+    tpr_at_fpr: dict[str, float]
+    epsilon: EpsilonBound
+
+
+@dataclass(frozen=True, kw_only=True)
 class Report:
     """One audit, whole."""
 
@@ -200,6 +212,7 @@ class Report:
     outlook: tuple[Outlook, ...] = ()
     ladder: Ladder | None = None
     schema: str = SCHEMA
+    groups: tuple[RecordGroup, ...] = ()
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
@@ -258,6 +271,9 @@ def _report_from(raw: dict[str, Any]) -> Report:
         "tradeoff": None if raw.get("tradeoff") is None else tradeoff(raw["tradeoff"]),
         "outlook": tuple(Outlook(**entry) for entry in raw.get("outlook", ())),
         "ladder": None if raw.get("ladder") is None else ladder(raw["ladder"]),
+        "groups": tuple(
+            RecordGroup(**{**entry, "epsilon": bound(entry["epsilon"])}) for entry in raw.get("groups", ())
+        ),
     }
     return Report(**{**raw, **typed})
 

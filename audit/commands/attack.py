@@ -1,4 +1,4 @@
-"""`audit lira` and `audit loss`: an attack on condensations of random halves of a pool."""
+"""`audit lira`, `audit rmia` and `audit loss`: an attack on condensations of random halves of a pool."""
 
 import os
 import sys
@@ -17,13 +17,16 @@ OPTIONS: list[Callable[[Callable[..., Any]], Callable[..., Any]]] = [
     click.option("--ipc", type=int, help="Synthetic images per class; default 1."),
     click.option("--ratio", type=float, help="Instead of --ipc: synthetic over condensed records, r of Dong et al."),
     click.option("--init", type=click.Choice(["random", "real"]), help="Where images start; default: random."),
-    click.option("--level", type=click.Choice(["model"]), default="model", show_default=True,
-                 help="What the adversary sees."),
+    click.option("--level", type=click.Choice(["model", "set"]), default="model", show_default=True,
+                 help="What the adversary sees: a network trained on the set, or the set itself."),
     click.option("--preset", type=click.Choice(["quick", "paper"]), default="quick", show_default=True,
                  help="Small networks and 300 steps, or the published settings."),
     click.option("--set", "changes", multiple=True, metavar="KEY=VALUE",
                  help="Any setting of the method; victim.KEY, attack.KEY for the others. May be repeated."),
-    click.option("--test-runs", type=int, help="Runs kept for testing the attack; default: a quarter for lira."),
+    click.option("--test-runs", type=int,
+                 help="Runs kept for testing the attack; default: a quarter, all for loss."),
+    click.option("--canaries", metavar="KIND:COUNT,…",
+                 help="Plant records: mislabelled, outlier, blank, crafted; reported by themselves."),
     click.option("--queries", type=int, default=1, show_default=True,
                  help="Queries per record: itself and shifts by a pixel."),
     click.option("--delta", type=float, default=1e-5, show_default=True, help="δ of the bound."),
@@ -59,11 +62,23 @@ def _with_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--shadows", type=int, default=256, show_default=True, help="Condensations of random halves.")
 @_with_options
 def lira(**flags: Any) -> int:
-    """Likelihood-ratio attack: shadow condensations tell how a record changes the victim.
+    """Likelihood-ratio attack: shadow condensations tell how a record changes what is released.
 
-    Ends with the path of a PDF. The same command resumes after an interruption.
+    --level model attacks a network trained on the synthetic set, --level set the set itself. Audits of one condensation
+    in one --out folder share its runs. Ends with the path of a PDF. The same command resumes after an interruption.
     """
     return _run("lira", flags)
+
+
+@click.command()
+@click.option("--shadows", type=int, default=16, show_default=True, help="Condensations of random halves.")
+@_with_options
+def rmia(**flags: Any) -> int:
+    """Robust membership inference (Zarifzadeh et al.): compares records with each other, so few shadows do.
+
+    Takes the options of `audit lira`; --set attack.online=false for the offline variant.
+    """
+    return _run("rmia", flags)
 
 
 @click.command()

@@ -11,6 +11,7 @@ import click
 import pandas as pd
 from pyarrow import ArrowException
 
+from attacks.canaries import parse_canaries, plant_canaries
 from audit.data.load import load_pool, pool_checksum
 from audit.pipeline import pictures_of
 from audit.store import DamagedShard, RunDirectory
@@ -187,4 +188,4 @@ def _reload_pool(directory: RunDirectory, record: schema.Report, data_root: Path
         raise BadData(
             f"--show-records: {config['dataset']} is not what was audited in {directory.path}; it has changed"
         )
-    return pool
+    return plant_canaries(pool, parse_canaries(config.get("canaries", "")), record.game.seed)

@@ -34,7 +34,7 @@ def area(members: np.ndarray, scores: np.ndarray) -> tuple[float, float]:
 
 
 def test_observations_hold_no_membership_of_test_runs() -> None:
-    assert [field.name for field in fields(Observations)] == ["fit_signals", "fit_members", "test_signals"]
+    assert [field.name for field in fields(Observations)] == ["fit_signals", "fit_members", "test_signals", "ratios"]
 
 
 @every_attack

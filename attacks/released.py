@@ -1,0 +1,163 @@
+"""Level set: what the released sets themselves say about a record, as one signal per run and record.
+
+The adversary holds S of every run. For a record x of class c, with s̄_c = Σ_j p_jc s_j / m (p_jc one-hot or soft
+labels):
+
+- response: log likelihood ratio of s̄_c under the linear model of `attacks/response.py`; where every run has the same
+  labels, also of all images of class c one by one;
+- alignment: (x − x̄_c)ᵀ (C_c + ridge)⁻¹ (s̄_c − E s̄_c) with C_c the covariance of the class's records: Fisher's
+  direction if a run's class mean moved as its members' mean does; it needs few fit runs;
+- nearest: −ln of the squared distance of x to the nearest image (of its class where labels are hard), relative to its
+  mean over fit runs.
+
+Everything is fitted on fit runs: statistics of a fit run come from models that did not see it (cross-fitting), so that
+the weights of the combination (`attacks/combine.py`) are honest. The membership of test runs is not an argument.
+The signal is a log likelihood ratio, fit for use as a score and as input of any attack on signals.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from attacks.combine import cross_fit_odds, fit_weights
+from attacks.response import fit_response
+from condensers.errors import BadData
+from condensers.networks import Network, chunk_size, draw_parameters, embed
+from condensers.pool import Pool
+
+NUM_FOLDS = 8
+FEWEST_FIT_RUNS = 16
+RIDGE = 0.1
+SMALLEST_DISTANCE = 1e-9
+WIDEST_EMBEDDING = 256
+
+
+@dataclass(frozen=True, kw_only=True)
+class Released:
+    """The sets of all runs, fit runs first: `images` float32 `[runs, m, pixels]`, `labels` `[runs, m(, classes)]`."""
+
+    images: np.ndarray
+    labels: np.ndarray
+
+    def __post_init__(self) -> None:
+        if self.images.ndim != 3 or self.labels.shape[:2] != self.images.shape[:2]:
+            raise BadData(f"released images {self.images.shape} and labels {self.labels.shape} do not fit")
+
+    @property
+    def soft(self) -> bool:
+        return self.labels.ndim == 3
+
+    @property
+    def same_labels(self) -> bool:
+        """Whether image j means the same class in every run."""
+        return not self.soft and bool((self.labels == self.labels[:1]).all())
+
+    def class_mean(self, label: int) -> np.ndarray:
+        """s̄_c `[runs, pixels]`: not divided by the labels' own sum, which noise may bring to 0."""
+        weights = self.labels[:, :, label] if self.soft else self.labels == label
+        return np.einsum("rm,rmp->rp", weights.astype(np.float32), self.images) / self.images.shape[1]
+
+
+def set_signals(pool: Pool, released: Released, fit_members: np.ndarray, features: np.ndarray | None) -> np.ndarray:
+    """Signals `[runs, records]` of all runs; the first `len(fit_members)` are fit runs.
+
+    `features` `[records, …]` are embeddings of public networks, which the kernel of the response uses beside pixels.
+    """
+    num_fit = len(fit_members)
+    columns = [_class_statistics(pool, released, fit_members, features, label) for label in range(pool.num_classes)]
+    statistics = np.concatenate([column for column in columns if column.shape[2]], 2)
+    nearest = statistics[-1]
+    statistics[-1, :num_fit], statistics[-1, num_fit:] = cross_fit_odds(
+        nearest[:num_fit], fit_members, nearest[num_fit:]
+    )
+    weights = fit_weights(statistics[:, :num_fit].reshape(len(statistics), -1).T, fit_members.ravel())
+    return np.einsum("k,krn->rn", weights[:-1], statistics) + weights[-1]
+
+
+def _class_statistics(
+    pool: Pool, released: Released, fit_members: np.ndarray, features: np.ndarray | None, label: int
+) -> np.ndarray:
+    """Statistics `[statistics, runs, records of the class]`, the nearest last."""
+    records, num_fit = pool.class_slices[label], len(fit_members)
+    own = pool.images[records].flatten(1).numpy().astype(np.float64)
+    members = fit_members[:, records]
+    if not len(own):
+        return np.empty((0, len(released.images), 0))
+    mean = released.class_mean(label).astype(np.float64)
+    centred = own - own.mean(0)
+    found = [_align(centred, mean - mean[:num_fit].mean(0))]
+    if num_fit >= FEWEST_FIT_RUNS:
+        parts = [centred] if features is None else [centred, _centre(features[records].astype(np.float64))]
+        kernel_features = np.concatenate([part / max(np.sqrt((part**2).sum(1).mean()), 1e-12) for part in parts], 1)
+        found.append(_respond(mean, members, kernel_features))
+        if released.same_labels and int((released.labels[0] == label).sum()) > 1:
+            images = released.images[:, released.labels[0] == label]
+            found.append(_respond(images.reshape(len(images), -1).astype(np.float64), members, kernel_features))
+    return np.stack([*found, _approach(own, released, label, num_fit)])
+
+
+def _respond(mean: np.ndarray, members: np.ndarray, features: np.ndarray) -> np.ndarray:
+    """Log likelihood ratios of test runs by the model of all fit runs, of fit runs by models of the other folds."""
+    num_fit = len(members)
+    ratios = np.empty((len(mean), members.shape[1]))
+    ratios[num_fit:] = fit_response(mean[:num_fit], members, features).ratios(mean[num_fit:])
+    for fold in range(NUM_FOLDS):
+        held = np.arange(num_fit) % NUM_FOLDS == fold
+        others = fit_response(mean[:num_fit][~held], members[~held], features)
+        ratios[:num_fit][held] = others.ratios(mean[:num_fit][held])
+    return ratios
+
+
+def _align(centred: np.ndarray, moved: np.ndarray) -> np.ndarray:
+    """(x − x̄)ᵀ (C + ridge)⁻¹ (s̄ − E s̄) `[runs, records]`, in units of its own deviation over runs and records."""
+    num_records, num_pixels = centred.shape
+    if num_records < num_pixels:
+        gram = centred @ centred.T / num_records
+        ridge = RIDGE * max(np.trace(gram) / num_pixels, 1e-12)
+        # (C + ρ)⁻¹ xᵀ = xᵀ (G + ρ)⁻¹, both sides of the same product.
+        aligned = np.linalg.solve(gram + ridge * np.eye(num_records), centred @ moved.T).T
+    else:
+        covariance = centred.T @ centred / num_records
+        ridge = RIDGE * max(np.trace(covariance) / num_pixels, 1e-12)
+        aligned = np.linalg.solve(covariance + ridge * np.eye(num_pixels), moved.T).T @ centred.T
+    return aligned / max(float(np.sqrt((aligned**2).mean())), 1e-300)
+
+
+def _approach(own: np.ndarray, released: Released, label: int, num_fit: int) -> np.ndarray:
+    """−ln of the squared distance to the nearest image relative to its mean over fit runs, `[runs, records]`."""
+    squares = (own**2).sum(1)
+    distances = np.empty((len(released.images), len(own)))
+    for run, (images, labels) in enumerate(zip(released.images, released.labels, strict=True)):
+        chosen = images if released.soft else images[labels == label]
+        if not len(chosen):
+            chosen = images
+        chosen = chosen.astype(np.float64)
+        distances[run] = np.min(squares - 2 * chosen @ own.T + (chosen**2).sum(1)[:, None], axis=0)
+    usual = np.maximum(distances[:num_fit].mean(0), 1e-12)
+    return -np.log(np.maximum(distances / usual, SMALLEST_DISTANCE))
+
+
+def _centre(values: np.ndarray) -> np.ndarray:
+    return values - values.mean(0)
+
+
+def public_features(pool: Pool, network: Network, generators: Sequence[np.random.Generator]) -> np.ndarray:
+    """Embeddings of all records under random networks, side by side, float32 `[records, features]`.
+
+    A wide embedding is projected to a few hundred random directions (Johnson & Lindenstrauss 1984): inner products
+    stay.
+    """
+    parts = []
+    for generator in generators:
+        parameters = draw_parameters(network, [generator], torch.device("cpu"))
+        size = chunk_size(network, torch.device("cpu"))
+        with torch.no_grad():
+            batches = [embed(network, parameters, part.unsqueeze(0))[0] for part in pool.images.cpu().split(size)]
+        found = torch.cat(batches).numpy()
+        if found.shape[1] > WIDEST_EMBEDDING:
+            directions = generator.standard_normal((found.shape[1], WIDEST_EMBEDDING), dtype=np.float32)
+            found = found @ directions / np.sqrt(WIDEST_EMBEDDING)
+        parts.append(found)
+    return np.concatenate(parts, 1)
