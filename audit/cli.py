@@ -21,6 +21,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "lira": ("audit.commands.attack:lira", "Likelihood-ratio attack with shadow condensations; ends with a PDF."),
     "loss": ("audit.commands.attack:loss", "Loss-threshold attack, by the two protocols of Dong et al."),
     "worst-case": ("audit.commands.worst_case:worst_case", "The adversary at the door: is the claimed noise there?"),
+    "check": ("audit.commands.check:check", "The gate of a build: guarantees and recorded figures of a privacy.toml."),
+    "init": ("audit.commands.init:init", "Write a privacy.toml to start from, and a CI workflow that runs it."),
     "account": ("audit.commands.account:account", "Analytic epsilon of a method or a mechanism (RDP and PLD)."),
     "epsilon": ("audit.commands.epsilon:epsilon", "Empirical epsilon of anyone's table of scores."),
     "plan": ("audit.commands.plan:plan", "How many runs a bound needs, before the compute is spent."),
