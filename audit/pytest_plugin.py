@@ -33,7 +33,7 @@ def assert_private(
     arguments += [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
     if "noise_multiplier" not in settings:
         arguments += ["--epsilon", repr(float(epsilon))]
-    report, _ = perform("worst-case", tuple(arguments), out=None, jobs=None, say=lambda line: None)
+    report, _ = perform("worst-case", tuple(arguments), out=None, jobs=None, say=lambda _: None)
     item = Item(name=name_of(condenser), command="worst-case", arguments=tuple(arguments), epsilon=epsilon)
     outcome = judge_guarantee(item, report, report.command)
     if outcome.exit_code:

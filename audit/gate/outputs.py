@@ -10,7 +10,7 @@ from audit.gate.run import Outcome, exit_code
 
 SCHEMA = "condensation-audit/check/1"
 # Control characters that XML 1.0 has no way to write.
-_NOT_XML = {code: "�" for code in [*range(9), 11, 12, *range(14, 32)]}
+_NOT_XML = dict.fromkeys([*range(9), 11, 12, *range(14, 32)], "�")
 
 
 def as_table(outcomes: Sequence[Outcome]) -> str:
