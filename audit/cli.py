@@ -23,6 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "worst-case": ("audit.commands.worst_case:worst_case", "The adversary at the door: is the claimed noise there?"),
     "check": ("audit.commands.check:check", "The gate of a build: guarantees and recorded figures of a privacy.toml."),
     "init": ("audit.commands.init:init", "Write a privacy.toml to start from, and a CI workflow that runs it."),
+    "claims": ("audit.commands.claims:claims", "Published claims about the privacy of condensation, tested."),
     "account": ("audit.commands.account:account", "Analytic epsilon of a method or a mechanism (RDP and PLD)."),
     "epsilon": ("audit.commands.epsilon:epsilon", "Empirical epsilon of anyone's table of scores."),
     "plan": ("audit.commands.plan:plan", "How many runs a bound needs, before the compute is spent."),

@@ -97,6 +97,10 @@ def perform(
 ) -> tuple[Any, tuple[np.ndarray, np.ndarray]]:
     """What `audit COMMAND ARGUMENTS` does, without its printing: the record, and coins and scores of the test runs."""
     flags = flags_of(command, arguments)
+    if command == "account":
+        from audit.commands.account import perform_account
+
+        return perform_account(**{k: v for k, v in flags.items() if k != "as_json"}), (np.empty(0), np.empty(0))
     if command == "worst-case":
         from audit.commands.worst_case import perform_worst_case
 
