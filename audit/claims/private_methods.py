@@ -37,7 +37,7 @@ CLAIMS = (
         name="ldpdc-dp",
         who=ZHENG_LI,
         where="Theorem III.1 and Table I",
-        statement="LDPDC is (epsilon, 1e-5)-DP with epsilon 1.10, 1.06, 1.14, 0.61 on MNIST, FashionMNIST, CIFAR-10, CelebA.",
+        statement="LDPDC is (epsilon, 1e-5)-DP: 1.10, 1.06, 1.14, 0.61 on MNIST, FashionMNIST, CIFAR-10, CelebA",
         tests=(
             _on_paper("ldpdc", ("mnist", "fashion-mnist", "cifar10", "celeba")),
             _at_the_door("ldpdc", 1),
@@ -48,7 +48,7 @@ CLAIMS = (
         name="ndpdc-dp",
         who=ZHENG_LI,
         where="Theorem III.2 and Table I",
-        statement="NDPDC is (epsilon, 1e-5)-DP with epsilon 6.12, 5.45, 6.72, 0.71 on MNIST, FashionMNIST, CIFAR-10, CelebA.",
+        statement="NDPDC is (epsilon, 1e-5)-DP: 6.12, 5.45, 6.72, 0.71 on MNIST, FashionMNIST, CIFAR-10, CelebA",
         tests=(
             _on_paper("ndpdc", ("mnist", "fashion-mnist", "cifar10", "celeba")),
             _at_the_door("ndpdc", 1),

@@ -74,6 +74,7 @@ def _collect(words: list[str], *, out: Path, jobs: int | None, seed: int, say: C
         options = dict(zip(words[1::2], words[2::2], strict=True))
         effects = measure_effects(
             method=options["--method"],
+            extractor=options["--extractor"],
             dataset="digits",
             ipc=1,
             left_out=int(options.get("--left-out", "16")),
