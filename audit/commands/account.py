@@ -50,7 +50,18 @@ FALSE_POSITIVE_RATES = (1e-4, 1e-3, 1e-2, 1e-1)
 @click.option("--curve", is_flag=True, help="Also the largest true-positive rates that the guarantee allows.")
 @click.option("--cross-check", is_flag=True, help="Also Opacus' RDP and PRV (imports torch).")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-def account(
+def account(as_json: bool, **flags: Any) -> None:
+    """Compute what a mechanism's proof guarantees: epsilon at a given delta, by RDP and by PLD.
+
+    \b
+    audit account --method ldpdc --dataset mnist
+    audit account --gaussian --rate 0.01 --sigma 1.1 --steps 1000
+    """
+    result = perform_account(**flags)
+    click.echo(json.dumps(result, indent=2, ensure_ascii=False) if as_json else _format(result))
+
+
+def perform_account(
     method: str | None,
     gaussian: bool,
     ledger: Path | None,
@@ -58,15 +69,9 @@ def account(
     delta: float,
     curve: bool,
     cross_check: bool,
-    as_json: bool,
     **options: Any,
-) -> None:
-    """Compute what a mechanism's proof guarantees: epsilon at a given delta, by RDP and by PLD.
-
-    \b
-    audit account --method ldpdc --dataset mnist
-    audit account --gaussian --rate 0.01 --sigma 1.1 --steps 1000
-    """
+) -> dict[str, Any]:
+    """What `audit account` prints."""
     if (method is not None) + gaussian + (ledger is not None) != 1:
         raise BadConfig("give one of --method NAME, --gaussian and --ledger FILE")
     if not 0 < delta < 1:
@@ -88,7 +93,7 @@ def account(
         result["cross_checks"] = _cross_checks(event, delta * share, result.get("auxiliary_epsilon", 0.0))
     if curve:
         result["largest_true_positive_rate"] = _largest_true_positive_rates(event)
-    click.echo(json.dumps(result, indent=2, ensure_ascii=False) if as_json else _format(result))
+    return result
 
 
 def _method(name: str, method: Published, delta: float, conversion: str, options: dict[str, Any]) -> dict[str, Any]:

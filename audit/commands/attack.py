@@ -93,23 +93,30 @@ def loss(**flags: Any) -> int:
 
 
 def _run(attack_name: str, flags: dict[str, Any]) -> int:
-    from audit.pipeline import Settings, run_audit
-    from audit.resolve import resolve_config
     from reports import schema
 
-    jobs, fail_above = flags["jobs"], flags["fail_above"]
-    if jobs is not None and jobs < 1:
-        raise BadConfig(f"--jobs {jobs}: must be at least 1")
+    fail_above = flags["fail_above"]
     if fail_above is not None and not fail_above >= 0:
         raise BadConfig(f"--fail-above {fail_above}: must be a number, 0 or more")
+    report = perform_attack(attack_name, flags, lambda line: print(f"audit: {line}", file=sys.stderr, flush=True))
+    click.echo(schema.dump(report) if flags["as_json"] else _for_people(report), nl=not flags["as_json"])
+    above = fail_above is not None and report.epsilon.lower > fail_above
+    return 4 if report.verdict == "REFUTED" or above else 0
+
+
+def perform_attack(attack_name: str, flags: dict[str, Any], say: Callable[[str], None]) -> Any:
+    """Run or resume what the flags ask for; the record of it."""
+    from audit.pipeline import Settings, run_audit
+    from audit.resolve import resolve_config
+
+    jobs = flags["jobs"]
+    if jobs is not None and jobs < 1:
+        raise BadConfig(f"--jobs {jobs}: must be at least 1")
     config, pool = resolve_config(attack_name, flags)
     if jobs is None:
         jobs = _num_cores() if config.device == "cpu" else 1
     settings = Settings(out=flags["out"], jobs=jobs, data_root=flags["data_root"], show_records=flags["show_records"])
-    report = run_audit(config, pool, settings, lambda line: print(f"audit: {line}", file=sys.stderr, flush=True))
-    click.echo(schema.dump(report) if flags["as_json"] else _for_people(report), nl=not flags["as_json"])
-    above = fail_above is not None and report.epsilon.lower > fail_above
-    return 4 if report.verdict == "REFUTED" or above else 0
+    return run_audit(config, pool, settings, say)
 
 
 def _num_cores() -> int:

@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -49,18 +50,19 @@ def worst_case(**flags: Any) -> int:
     verdict against the whole trade-off curve of the ledger (exit 4 if refuted), and the tightness, which is the ε that
     was shown over the ε that PLD proves.
     """
-    from audit.worst_case import run_worst_case
     from reports import schema
 
-    experiment = _experiment(flags)
-    report = run_worst_case(
-        experiment,
-        _command({**flags, "trials": experiment.trials}),
-        flags["out"],
-        lambda line: print(f"audit: {line}", file=sys.stderr, flush=True),
-    )
+    report = perform_worst_case(flags, lambda line: print(f"audit: {line}", file=sys.stderr, flush=True))
     click.echo(schema.dump(report) if flags["as_json"] else _for_people(report), nl=not flags["as_json"])
     return 4 if report.verdict == "REFUTED" else 0
+
+
+def perform_worst_case(flags: dict[str, Any], say: Callable[[str], None]) -> Any:
+    """The record of what the flags ask for."""
+    from audit.worst_case import run_worst_case
+
+    experiment = _experiment(flags)
+    return run_worst_case(experiment, _command({**flags, "trials": experiment.trials}), flags["out"], say)
 
 
 def _experiment(flags: dict[str, Any]) -> Any:

@@ -1,0 +1,1 @@
+"""Published claims as executable records: who said what, under which threat model, and what a test of it found."""

@@ -1,0 +1,174 @@
+"""Claims of Dong, Zhao, Lyu, "Privacy for Free: How does Dataset Condensation Help Privacy?", ICML 2022, and the answer
+of Carlini, Feldman, Nasr, arXiv:2209.14987.
+
+Their data are FashionMNIST, CIFAR-10 and CelebA with 256 shadows and 20 000 steps; here they are digits, or a pool of
+FashionMNIST, with 300 steps. A claim that is contradicted here is contradicted for these settings.
+"""
+
+from audit.claims.effect import effect_is_of_order
+from audit.claims.judges import (
+    advantage_is_zero,
+    auc_below,
+    epsilon_is_about,
+    initial_records_leak,
+    more_private_than,
+)
+from audit.claims.record import Claim, Test
+
+DONG = "Dong, Zhao, Lyu (ICML 2022), arXiv:2206.00240"
+PAPER_TERMS = "the paper's: the adversary sees the trained network and does not know the randomness of the condensation"
+KNOWN_RANDOMNESS = "stronger: the adversary sees the trained network and knows the public randomness"
+SEES_SET = (
+    "the paper's words, not its experiments: the adversary holds the synthetic set; it knows the public randomness"
+)
+WITH_CANARIES = "stronger: the adversary holds the synthetic set and chose some of the records"
+
+QUICK = "--shadows 64 --test-runs 24"
+FULL = "--shadows 256"
+
+
+def _scaled(command: str) -> dict[str, tuple[str, ...]]:
+    return {"quick": (f"{command} {QUICK}",), "full": (f"{command} {FULL}",)}
+
+
+def _paired(first: str, second: str) -> dict[str, tuple[str, ...]]:
+    return {"quick": (f"{first} {QUICK}", f"{second} {QUICK}"), "full": (f"{first} {FULL}", f"{second} {FULL}")}
+
+
+NO_LEAK_TESTS = tuple(
+    Test(
+        name=name,
+        threat_model=threat_model,
+        commands=_scaled(f"lira --method dm {flags}".strip()),
+        judge=auc_below(0.51),
+    )
+    for name, threat_model, flags in (
+        ("model, independent randomness", PAPER_TERMS, "--independent-randomness"),
+        ("model", KNOWN_RANDOMNESS, ""),
+        ("set", SEES_SET, "--level set"),
+        ("set, canaries", WITH_CANARIES, "--level set --canaries mislabelled:20,outlier:20,crafted:40"),
+    )
+)
+
+CLAIMS = (
+    Claim(
+        name="privacy-for-free",
+        who=DONG,
+        where="section 5.2 and Figure 2",
+        statement="DM with random initialisation leaks no membership: the AUC of LiRA is below .51.",
+        tests=NO_LEAK_TESTS,
+    ),
+    Claim(
+        name="epsilon-2.3",
+        who=DONG,
+        where="section 5.3, Table 3",
+        statement="DM satisfies epsilon of about 2.30, estimated as ln(TPR/FPR) at a low FPR.",
+        tests=(
+            Test(
+                name="model",
+                threat_model=KNOWN_RANDOMNESS,
+                commands=_scaled("lira --method dm"),
+                judge=epsilon_is_about(2.30),
+            ),
+            Test(
+                name="set, canaries",
+                threat_model=WITH_CANARIES,
+                commands=_scaled("lira --method dm --level set --canaries mislabelled:20,outlier:20,crafted:40"),
+                judge=epsilon_is_about(2.30),
+            ),
+        ),
+    ),
+    Claim(
+        name="real-initialisation-leaks",
+        who=DONG,
+        where="section 5.2 and Table 1",
+        statement="With real initialisation the loss attack finds the records that images started from.",
+        tests=(
+            Test(
+                name="model",
+                threat_model=PAPER_TERMS,
+                commands={
+                    "quick": ("loss --method dm --init real --ipc 10 --set learning_rate=0.1 --runs 8",),
+                    "full": ("loss --method dm --init real --ipc 10 --set learning_rate=0.1 --runs 20",),
+                },
+                judge=initial_records_leak,
+            ),
+        ),
+    ),
+    Claim(
+        name="loss-advantage-zero",
+        who=DONG,
+        where="section 5.2 and Table 2",
+        statement="With random initialisation the advantage of the loss attack is about 0.",
+        tests=(
+            Test(
+                name="model",
+                threat_model=PAPER_TERMS,
+                commands={
+                    "quick": ("loss --method dm --ipc 10 --runs 10",),
+                    "full": ("loss --method dm --ipc 10 --runs 30",),
+                },
+                judge=advantage_is_zero,
+            ),
+        ),
+    ),
+    Claim(
+        name="better-than-subset",
+        who=f"{DONG}; disputed by Carlini, Feldman, Nasr, arXiv:2209.14987",
+        where="abstract and section 5; abstract",
+        statement="A condensed set is more private than a random subset of the records of the same size.",
+        tests=(
+            Test(
+                name="model",
+                threat_model=KNOWN_RANDOMNESS,
+                commands=_paired("lira --method dm", "lira --method real"),
+                judge=more_private_than("a random subset of equal size"),
+            ),
+            Test(
+                name="set",
+                threat_model=SEES_SET,
+                commands=_paired("lira --method dm --level set", "lira --method real --level set"),
+                judge=more_private_than("a random subset of equal size"),
+            ),
+        ),
+    ),
+    Claim(
+        name="better-than-equal-subset",
+        who=f"{DONG}; disputed by Carlini, Feldman, Nasr, arXiv:2209.14987",
+        where="abstract and section 5; abstract",
+        statement="A condensed set is more private than a random subset that is as useful for training.",
+        tests=(
+            Test(
+                name="model",
+                threat_model=KNOWN_RANDOMNESS,
+                commands=_paired("lira --method dm", "lira --method real --ipc 8"),
+                judge=more_private_than("a random subset of 8 for 1, about as accurate"),
+            ),
+        ),
+    ),
+    Claim(
+        name="effect-of-one",
+        who=DONG,
+        where="Proposition 4.10 for linear extractors; abstract and Remark 4.5 for others",
+        statement="One element's effect on what is released is O(m/n).",
+        tests=tuple(
+            Test(
+                name=f"leave one out, {extractor} extractor",
+                threat_model="none: a measurement of the synthetic sets with and without one record",
+                commands={
+                    "quick": (f"effect --method dm --extractor {extractor}",),
+                    "full": (f"effect --method dm --extractor {extractor} --left-out 64",),
+                },
+                judge=effect_is_of_order,
+            )
+            for extractor in ("linear", "convnet")
+        ),
+    ),
+    Claim(
+        name="gan-leak",
+        who=DONG,
+        where="appendix E.4",
+        statement="The reconstruction attack finds members of a cGAN's training set (AUC 56.06 on CelebA).",
+        needs="CelebA, a conditional GAN trained on it (hours on a GPU) and the attack over its latent space",
+    ),
+)

@@ -1,0 +1,110 @@
+"""Claims of differential privacy: LDPDC, NDPDC, PSG, Dyn-PSG, Dosser, GS-WGAN, DP-CGAN.
+
+At the transcript the noise is calibrated to a small configuration, so that thousands of runs of the real code fit into
+minutes; the accounting is held against the printed figures at the printed settings.
+"""
+
+from audit.claims.judges import guarantee_holds, printed_epsilon_is_right
+from audit.claims.record import Claim, Test
+
+ZHENG_LI = "Zheng & Li, Differentially Private Dataset Condensation"
+AT_THE_DOOR = "the theorem's: the adversary chooses the neighbouring sets and sees every noisy sum"
+ON_PAPER = "none: arithmetic"
+
+
+def _at_the_door(method: str, epsilon: float, flags: str = "", name: str = "transcript") -> Test:
+    command = f"worst-case --method {method} --epsilon {epsilon:g} {flags}".strip()
+    return Test(
+        name=f"{name}, epsilon {epsilon:g}",
+        threat_model=AT_THE_DOOR,
+        commands={"quick": (f"{command} --trials 10000",), "full": (f"{command} --trials 60000",)},
+        judge=guarantee_holds,
+    )
+
+
+def _on_paper(method: str, datasets: tuple[str, ...]) -> Test:
+    commands = tuple(f"account --method {method} --dataset {dataset}" for dataset in datasets)
+    return Test(
+        name="accounting",
+        threat_model=ON_PAPER,
+        commands={"quick": commands, "full": commands},
+        judge=printed_epsilon_is_right,
+    )
+
+
+CLAIMS = (
+    Claim(
+        name="ldpdc-dp",
+        who=ZHENG_LI,
+        where="Theorem III.1 and Table I",
+        statement="LDPDC is (epsilon, 1e-5)-DP: 1.10, 1.06, 1.14, 0.61 on MNIST, FashionMNIST, CIFAR-10, CelebA",
+        tests=(
+            _on_paper("ldpdc", ("mnist", "fashion-mnist", "cifar10", "celeba")),
+            _at_the_door("ldpdc", 1),
+            _at_the_door("ldpdc", 8),
+        ),
+    ),
+    Claim(
+        name="ndpdc-dp",
+        who=ZHENG_LI,
+        where="Theorem III.2 and Table I",
+        statement="NDPDC is (epsilon, 1e-5)-DP: 6.12, 5.45, 6.72, 0.71 on MNIST, FashionMNIST, CIFAR-10, CelebA",
+        tests=(
+            _on_paper("ndpdc", ("mnist", "fashion-mnist", "cifar10", "celeba")),
+            _at_the_door("ndpdc", 1),
+            _at_the_door("ndpdc", 8),
+        ),
+    ),
+    Claim(
+        name="ndpdc-code",
+        who=f"{ZHENG_LI}, released code",
+        where="the noise is drawn after the augmentation has reseeded the generator from the clock",
+        statement="The released code of NDPDC is as private as its theorem.",
+        tests=(_at_the_door("ndpdc", 1, "--set as_published=true", name="transcript, as published"),),
+    ),
+    Claim(
+        name="psg-dp",
+        who="Chen, Kerkouche, Fritz, Private Set Generation with Discriminative Information",
+        where="section 4 and supplementary C",
+        statement="PSG is (epsilon, 1e-5)-DP at epsilon 1 and 10.",
+        tests=(_at_the_door("psg", 1), _at_the_door("psg", 8)),
+    ),
+    Claim(
+        name="dyn-psg-dp",
+        who="Wu et al., Dynamic differential privacy-based dataset condensation",
+        where="Proposition 1",
+        statement="Dyn-PSG, with noise scaled by the largest clipped norm in the batch, is (epsilon, delta)-DP.",
+        tests=(_at_the_door("dyn-psg", 1), _at_the_door("dyn-psg", 8)),
+    ),
+    Claim(
+        name="dosser-dp",
+        who="Zheng et al., Improving Noise Efficiency in Privacy-preserving Dataset Distillation",
+        where="Theorem 2",
+        statement="Dosser is (epsilon, delta)-DP.",
+        tests=(_at_the_door("dosser", 1), _at_the_door("dosser", 8)),
+    ),
+    Claim(
+        name="dosser-code",
+        who="Zheng et al., released code",
+        where="clean sums are stored and fresh noise is added at every optimisation step",
+        statement="The released code of Dosser is as private as its theorem.",
+        tests=(
+            _on_paper("dosser", ("cifar10",)),
+            _at_the_door("dosser", 1, "--set as_published=true", name="transcript, as published"),
+        ),
+    ),
+    Claim(
+        name="gs-wgan-dp",
+        who="GS-WGAN, as accounted in the PSG paper",
+        where="supplementary C.4",
+        statement="GS-WGAN is (10, 1e-5)-DP on MNIST and FashionMNIST.",
+        tests=(_on_paper("gs-wgan", ("mnist", "fashion-mnist")),),
+    ),
+    Claim(
+        name="dp-cgan-dp",
+        who="DP-CGAN, as accounted in the PSG paper",
+        where="supplementary C.4",
+        statement="DP-CGAN is (9.6, 1e-5)-DP on MNIST.",
+        tests=(_on_paper("dp-cgan", ("mnist",)),),
+    ),
+)

@@ -1,0 +1,84 @@
+"""A claim, its tests, and what they found.
+
+A test is some commands of this program and a judge of their records. It runs under the threat model of the paper or
+under a stronger one that it names. Judges look at intervals and bounds that were valid before anybody looked: no
+threshold is chosen on the data that it is tested on. The tests of one claim share its error rate (Bonferroni).
+
+Verdicts:
+- CONTRADICTED: a valid bound or interval excludes what is claimed, under this threat model.
+- CONFIRMED: a valid bound or interval lies within what is claimed (for claims that something is so).
+- NOT CONTRADICTED: what was measured agrees with the claim; a stronger test might not.
+- NOT SHOWN: what was measured neither excludes the claim nor supports it.
+- NOT TESTABLE HERE: says what it would take.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+VERDICTS = ("CONTRADICTED", "CONFIRMED", "NOT CONTRADICTED", "NOT SHOWN", "NOT TESTABLE HERE")
+SCALES = ("quick", "full")
+SCHEMA = "condensation-audit/claims/1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """One command's record, and coins and scores of its test runs where it has any."""
+
+    record: Any
+    members: np.ndarray
+    scores: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ruling:
+    """What a judge says: a verdict and the figures behind it in one line."""
+
+    verdict: str
+    figures: str
+
+    def __post_init__(self) -> None:
+        if self.verdict not in VERDICTS:
+            raise ValueError(f"verdict {self.verdict!r} is not one of {', '.join(VERDICTS)}")
+
+
+Judge = Callable[[Sequence[Evidence], float], Ruling]  # evidence of the commands in turn, significance
+
+
+@dataclass(frozen=True, kw_only=True)
+class Test:
+    """`commands` maps a scale to what is run, each without the leading `audit`."""
+
+    name: str
+    threat_model: str
+    commands: dict[str, tuple[str, ...]]
+    judge: Judge
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """What somebody published. `needs` says what a claim would take that has no tests here."""
+
+    name: str
+    who: str
+    where: str
+    statement: str
+    tests: tuple[Test, ...] = ()
+    needs: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What one test of one claim found, as it is stored and printed."""
+
+    claim: str
+    test: str
+    threat_model: str
+    verdict: str
+    figures: str
+    confidence: float
+    scale: str
+    commands: tuple[str, ...]
+    version: str

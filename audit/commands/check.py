@@ -1,0 +1,65 @@
+"""`audit check privacy.toml`: the gate of a build."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from condensers.errors import BadConfig
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path), default=Path("privacy.toml"))
+@click.option("--update", is_flag=True, help="Record the figures that are found now; prints what changed.")
+@click.option("--seed", type=int, help="Instead of the seed in the file.")
+@click.option("--jobs", type=int, help="Worker processes; default: one per core.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("privacy-check"),
+    show_default=True,
+    help="Folder for junit.xml, summary.md, check.json and the runs.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print check.json.")  # fmt: skip
+def check(file: Path, **flags: Any) -> int:
+    """Test the guarantees of a file, and that no recorded figure has got worse.
+
+    One false-alarm rate holds for the whole file. Exit 4: refuted or worse; 3: unfinished; 1: a crash, which is no
+    finding. `audit init` writes a file to start from.
+    """
+    from dataclasses import replace
+
+    from audit.gate import outputs
+    from audit.gate.file import read_gate
+    from audit.gate.run import exit_code, run_gate
+    from audit.store import explain_failure, write_text
+
+    if flags["jobs"] is not None and flags["jobs"] < 1:
+        raise BadConfig(f"--jobs {flags['jobs']}: must be at least 1")
+    gate, out = read_gate(file), flags["out"]
+    if flags["seed"] is not None:
+        if flags["seed"] < 0:
+            raise BadConfig(f"--seed {flags['seed']}: must be 0 or more")
+        gate = replace(gate, seed=flags["seed"])
+    with explain_failure(out):
+        out.mkdir(parents=True, exist_ok=True)
+    outcomes = run_gate(
+        gate,
+        out=out / "runs",
+        update=flags["update"],
+        jobs=flags["jobs"],
+        say=lambda line: print(f"audit: {line}", file=sys.stderr, flush=True),
+    )
+    summary = outputs.as_markdown(gate, outcomes)
+    write_text(out / "check.json", outputs.as_json(gate, outcomes))
+    write_text(out / "junit.xml", outputs.as_junit(gate, outcomes))
+    write_text(out / "summary.md", summary)
+    if page := os.environ.get("GITHUB_STEP_SUMMARY"):
+        with open(page, "a", encoding="utf-8") as stream:
+            stream.write(summary)
+    click.echo(
+        outputs.as_json(gate, outcomes) if flags["as_json"] else outputs.as_table(outcomes), nl=not flags["as_json"]
+    )
+    return exit_code(outcomes)

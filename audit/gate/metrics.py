@@ -1,0 +1,161 @@
+"""Figures that must not get worse: a value, its standard error, and the test of two of them.
+
+A change is held against both errors: Student's t with the fewer degrees of freedom of the two at the significance of
+the test, one-sided. Assumption: the estimate is roughly normal over runs. For epsilon, which is a bound already, the
+bound at that same confidence must exceed the recorded value as well; where nothing leaks this alone is valid whatever
+the law of the scores.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf, sqrt
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from condensers.errors import BadConfig
+
+NUM_RESAMPLES = 50
+NUM_FAMILY_RESAMPLES = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """A figure over `num_trials` runs; `certain` is a bound that holds at the significance of the test."""
+
+    value: float
+    standard_error: float
+    num_trials: int
+    certain: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """`measure(report, scores, significance)`; `worse` is +1 where more is worse, −1 where less is."""
+
+    measure: Callable[[Any, tuple[np.ndarray, np.ndarray], float], Measured]
+    worse: int
+    transcript: bool = False
+
+
+def threshold(new: Measured, old: Measured, significance: float) -> float:
+    """The change from which on a figure has got worse."""
+    degrees = max(1, min(new.num_trials, old.num_trials) - 1)
+    return float(stats.t.isf(significance, degrees)) * sqrt(new.standard_error**2 + old.standard_error**2)
+
+
+def got_worse(metric: str, new: Measured, old: Measured, significance: float) -> bool:
+    change = METRICS[metric].worse * (new.value - old.value)
+    if new.certain is not None and new.certain <= old.value:
+        return False
+    return change > threshold(new, old, significance)
+
+
+def _from_interval(
+    value: float, interval: tuple[float, float], confidence: float, num_runs: int, least: float = 0.0
+) -> Measured:
+    """Standard error from a Student interval (audit/roc.py widens its bootstrap to one)."""
+    if num_runs < 2:
+        return Measured(value=value, standard_error=inf, num_trials=num_runs)
+    reach = (interval[1] - interval[0]) / 2 / float(stats.t.ppf((1 + confidence) / 2, num_runs - 1))
+    return Measured(value=value, standard_error=max(reach, least), num_trials=num_runs)
+
+
+def _auc(report: Any, scores: tuple[np.ndarray, np.ndarray], significance: float) -> Measured:  # noqa: ARG001
+    roc = report.roc
+    return _from_interval(roc.auc, roc.auc_interval, roc.interval_confidence, report.game.num_test_runs)
+
+
+def _true_positive_rate(rate: str) -> Callable[[Any, tuple[np.ndarray, np.ndarray], float], Measured]:
+    def measure(report: Any, scores: tuple[np.ndarray, np.ndarray], significance: float) -> Measured:  # noqa: ARG001
+        roc = report.roc
+        value = roc.tpr_at_fpr[rate]
+        # Where no member was found in any run the bootstrap sees no spread: then that of a binomial share.
+        num_members = int(scores[0].sum())
+        smoothed = (value * num_members + 1) / (num_members + 2)
+        return _from_interval(
+            value,
+            roc.tpr_at_fpr_interval[rate],
+            roc.interval_confidence,
+            report.game.num_test_runs,
+            least=sqrt(smoothed * (1 - smoothed) / num_members),
+        )
+
+    return measure
+
+
+def _accuracy(report: Any, scores: tuple[np.ndarray, np.ndarray], significance: float) -> Measured:  # noqa: ARG001
+    num_runs = report.game.num_fit_runs + report.game.num_test_runs
+    return _from_interval(
+        report.utility.accuracy, report.utility.accuracy_interval, report.epsilon.confidence, num_runs
+    )
+
+
+def _epsilon(report: Any, scores: tuple[np.ndarray, np.ndarray], significance: float) -> Measured:
+    from audit.estimators.one_run import bound_epsilon_one_run_split
+    from condensers.randomness import stream
+
+    members, values = scores
+    bound = report.epsilon
+
+    def lower(rows: np.ndarray, confidence: float) -> float:
+        return bound_epsilon_one_run_split(members[rows], values[rows], delta=bound.delta, confidence=confidence).lower
+
+    everything, generator = np.arange(len(members)), stream(report.game.seed, "gate", "epsilon")
+    resampled = [
+        lower(generator.integers(len(members), size=len(members)), bound.confidence) for _ in range(NUM_RESAMPLES)
+    ]
+    return Measured(
+        value=bound.lower,
+        standard_error=float(np.std(resampled, ddof=1)),
+        num_trials=len(members),
+        certain=lower(everything, 1 - significance),
+    )
+
+
+def _tightness(report: Any, scores: tuple[np.ndarray, np.ndarray], significance: float) -> Measured:  # noqa: ARG001
+    """Parametric bootstrap of the counts behind the family bound."""
+    from audit.estimators.evidence import RunCounts
+    from audit.estimators.family import bound_epsilon_family
+    from condensers.randomness import stream
+
+    if report.tightness is None:
+        raise BadConfig(
+            f"tightness: {report.method} releases more than one mechanism, for which there is no family bound"
+        )
+    released = report.ledger[0]
+    counts, generator = report.epsilon.counts, stream(report.seed, "gate", "tightness")
+    num_members = counts["true_positives"] + counts["false_negatives"]
+    num_others = counts["false_positives"] + counts["true_negatives"]
+    resampled = []
+    for _ in range(NUM_FAMILY_RESAMPLES):
+        missed = int(generator.binomial(num_members, counts["false_negatives"] / num_members))
+        false = int(generator.binomial(num_others, counts["false_positives"] / num_others))
+        drawn = RunCounts(
+            true_positives=num_members - missed,
+            false_negatives=missed,
+            false_positives=false,
+            true_negatives=num_others - false,
+        )
+        bound = bound_epsilon_family(
+            drawn,
+            sampling_rate=released["sampling"]["rate"],
+            steps=released["count"],
+            delta=report.epsilon.delta,
+            confidence=report.epsilon.confidence,
+        )
+        resampled.append(bound.lower / report.claimed.epsilon_pld)
+    return Measured(
+        value=report.tightness, standard_error=float(np.std(resampled, ddof=1)), num_trials=NUM_FAMILY_RESAMPLES
+    )
+
+
+METRICS: dict[str, Metric] = {
+    "auc": Metric(measure=_auc, worse=1),
+    "tpr at fpr 0.01": Metric(measure=_true_positive_rate("0.01"), worse=1),
+    "tpr at fpr 0.001": Metric(measure=_true_positive_rate("0.001"), worse=1),
+    "epsilon": Metric(measure=_epsilon, worse=1),
+    "accuracy": Metric(measure=_accuracy, worse=-1),
+    "tightness": Metric(measure=_tightness, worse=-1, transcript=True),
+}

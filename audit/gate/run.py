@@ -1,0 +1,214 @@
+"""Run a gate: every entry through the code that its command runs, at the significance that the file leaves it.
+
+A crash of one entry does not hide the others and is never taken for a finding.
+"""
+
+import json
+import shlex
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from audit.gate.file import Gate, Item, flags_of
+from audit.gate.metrics import METRICS, Measured, got_worse, threshold
+from audit.store import write_text
+from condensers.errors import AuditError, BadConfig, BadData, Incomplete
+
+BASELINE_SCHEMA = "condensation-audit/baseline/1"
+# Worst first. What a status makes of the exit code: DESIGN.md, "Commands".
+EXIT_CODES = {
+    "CRASHED": 1, "REFUTED": 4, "NOT GUARANTEED": 4, "REGRESSED": 4, "UNFINISHED": 3, "BAD INPUT": 2,
+    "RECORDED": 0, "NOT WORSE": 0, "NOT REFUTED": 0,
+}  # fmt: skip
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What became of one test of one entry."""
+
+    name: str
+    status: str
+    reason: str
+    command: str
+    epsilon: float | None = None
+    claimed: float | None = None
+    metric: str | None = None
+    measured: Measured | None = None
+    recorded: Measured | None = None
+
+    @property
+    def exit_code(self) -> int:
+        return EXIT_CODES[self.status]
+
+
+def run_gate(gate: Gate, *, out: Path, update: bool, jobs: int | None, say: Say) -> tuple[Outcome, ...]:
+    """Test everything in the file; with `update`, record the figures that were found instead of testing them."""
+    recorded = {} if update and not gate.baseline.exists() else read_baseline(gate, required=not update)
+    outcomes: list[Outcome] = []
+    for number, item in enumerate(gate.items, 1):
+        say(f"{number} of {len(gate.items)}: {item.name}")
+        outcomes += _run_item(item, gate, recorded.get(item.name, {}), out=out, update=update, jobs=jobs, say=say)
+    if update:
+        write_baseline(gate, outcomes)
+    return tuple(outcomes)
+
+
+def exit_code(outcomes: tuple[Outcome, ...]) -> int:
+    """That of the worst outcome, in the order of EXIT_CODES."""
+    return min(outcomes, key=lambda outcome: list(EXIT_CODES).index(outcome.status)).exit_code
+
+
+def _run_item(
+    item: Item, gate: Gate, recorded: dict[str, Measured], *, out: Path, update: bool, jobs: int | None, say: Say
+) -> list[Outcome]:
+    # A guarantee is tested at its share of the error rate. A figure is measured at 95%, and tested at its share.
+    confidence = 0.95 if item.metrics else 1 - gate.significance
+    arguments = (*item.arguments, "--confidence", repr(confidence), "--seed", str(gate.seed))
+    command = shlex.join(["audit", item.command, *arguments])
+
+    def failed(status: str, reason: str) -> list[Outcome]:
+        return [Outcome(name=item.name, status=status, reason=" ".join(reason.split()), command=command)]
+
+    try:
+        report, scores = perform(item.command, arguments, out=out, jobs=jobs, say=say)
+        if not item.metrics:
+            return [judge_guarantee(item, report, command)]
+        return [
+            _judge_figure(item, metric, report, scores, recorded.get(metric), gate.significance, command, update=update)
+            for metric in item.metrics
+        ]
+    except Incomplete as error:
+        return failed("UNFINISHED", str(error))
+    except AuditError as error:
+        return failed("BAD INPUT", str(error))
+    except Exception as error:
+        traceback.print_exc(file=sys.stderr)
+        return failed("CRASHED", f"{type(error).__name__}: {error}")
+
+
+def perform(
+    command: str, arguments: tuple[str, ...], *, out: Path | None, jobs: int | None, say: Say
+) -> tuple[Any, tuple[np.ndarray, np.ndarray]]:
+    """What `audit COMMAND ARGUMENTS` does, without its printing: the record, and coins and scores of the test runs."""
+    flags = flags_of(command, arguments)
+    if command == "account":
+        from audit.commands.account import perform_account
+
+        return perform_account(**{k: v for k, v in flags.items() if k != "as_json"}), (np.empty(0), np.empty(0))
+    if command == "worst-case":
+        from audit.commands.worst_case import perform_worst_case
+
+        return perform_worst_case({**flags, "out": out}, say), (np.empty(0), np.empty(0))
+    from audit.commands.attack import perform_attack
+
+    report = perform_attack(command, {**flags, "out": out, "jobs": jobs}, say)
+    return report, read_scores(Path(report.run_directory) / "scores.parquet")
+
+
+def read_scores(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Coins and scores `[test runs, records]` of a finished run."""
+    import pandas as pd
+
+    table = pd.read_parquet(path).sort_values(["run", "record"])
+    shape = (table["run"].nunique(), -1)
+    return table["member"].to_numpy().reshape(shape), table["score"].to_numpy().reshape(shape)
+
+
+def judge_guarantee(item: Item, report: Any, command: str) -> Outcome:
+    """Refuted by measurement, or not even proved by the ledger, or neither."""
+    status, reason = report.verdict, report.verdict_reason
+    proved = None if report.claimed is None else report.claimed.epsilon_pld
+    if status != "REFUTED" and item.epsilon is not None and proved is not None and proved > item.epsilon * (1 + 1e-6):
+        status = "NOT GUARANTEED"
+        reason = f"The ledger of what ran proves epsilon = {proved:.3g}, more than the {item.epsilon:g} that is stated."
+    return Outcome(
+        name=item.name,
+        status=status,
+        reason=reason,
+        command=command,
+        epsilon=report.epsilon.lower,
+        claimed=item.epsilon,
+    )
+
+
+def _judge_figure(
+    item: Item,
+    metric: str,
+    report: Any,
+    scores: tuple[np.ndarray, np.ndarray],
+    old: Measured | None,
+    significance: float,
+    command: str,
+    *,
+    update: bool,
+) -> Outcome:
+    new = METRICS[metric].measure(report, scores, significance)
+    found = f"{metric} is {new.value:.4g}"
+    if update or old is None:
+        status = "RECORDED"
+        reason = f"{found}; recorded for the first time" if old is None else f"{found}; was {old.value:.4g}"
+    else:
+        status = "REGRESSED" if got_worse(metric, new, old, significance) else "NOT WORSE"
+        reason = f"{found}; recorded {old.value:.4g}; an alarm from {threshold(new, old, significance):.2g} on"
+    return Outcome(
+        name=f"{item.name}: {metric}",
+        status=status,
+        reason=reason,
+        command=command,
+        metric=metric,
+        measured=new,
+        recorded=old,
+    )
+
+
+def settings_of(item: Item, gate: Gate) -> str:
+    """What a recorded figure belongs to."""
+    return shlex.join([item.command, *item.arguments, "--seed", str(gate.seed)])
+
+
+def read_baseline(gate: Gate, *, required: bool) -> dict[str, dict[str, Measured]]:
+    """Recorded figures by entry and metric; refuses those of other settings where they are needed."""
+    wanted = [item for item in gate.items if item.metrics]
+    if not wanted:
+        return {}
+    again = f"record with `audit check {gate.path.name} --update` and commit {gate.baseline.name}"
+    try:
+        raw = json.loads(gate.baseline.read_text(encoding="utf-8")) if gate.baseline.exists() else {"entries": {}}
+        if raw.get("schema", BASELINE_SCHEMA) != BASELINE_SCHEMA:
+            raise BadData(f"{gate.baseline.name}: schema {raw.get('schema')!r} is not {BASELINE_SCHEMA!r}; {again}")
+        entries = {
+            name: (entry["settings"], {metric: Measured(**value) for metric, value in entry["metrics"].items()})
+            for name, entry in raw["entries"].items()
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BadData(f"{gate.baseline.name}: not a file of recorded figures ({error}); {again}") from None
+    found: dict[str, dict[str, Measured]] = {}
+    for item in wanted:
+        settings, figures = entries.get(item.name, ("", {}))
+        if settings == settings_of(item, gate) and set(item.metrics) <= set(figures):
+            found[item.name] = figures
+        elif required:
+            why = "nothing is recorded for it" if item.name not in entries else "its settings have changed"
+            raise BadConfig(f"{gate.path.name}: {item.name!r}: {why}; {again}")
+    return found
+
+
+def write_baseline(gate: Gate, outcomes: list[Outcome]) -> None:
+    """Record what was found; an entry that could not be measured keeps nothing."""
+    figures = {outcome.name: outcome.measured for outcome in outcomes if outcome.measured is not None}
+    entries = {
+        item.name: {
+            "settings": settings_of(item, gate),
+            "metrics": {metric: asdict(figures[f"{item.name}: {metric}"]) for metric in item.metrics},
+        }
+        for item in gate.items
+        if item.metrics and all(f"{item.name}: {metric}" in figures for metric in item.metrics)
+    }
+    text = json.dumps({"schema": BASELINE_SCHEMA, "entries": entries}, indent=2, sort_keys=True)
+    write_text(gate.baseline, text + "\n")

@@ -1,0 +1,46 @@
+"""A fixture for pytest: `assert_private(condenser, epsilon=…, delta=…)`.
+
+    def test_my_condenser(assert_private):
+        assert_private("my_module:my_condenser", epsilon=1.0, delta=1e-5)
+
+It audits the condenser at the door (`audit worst-case`) and fails the test where the guarantee is refuted or not even
+proved by its own ledger. A condenser that keeps its guarantee fails with probability `false_alarm` at most; the seed
+is fixed, so a test that passed once passes again until the code changes.
+"""
+
+from typing import Any
+
+import pytest
+
+
+def assert_private(
+    condenser: Any,
+    *,
+    epsilon: float,
+    delta: float = 1e-5,
+    trials: int = 10_000,
+    false_alarm: float = 1e-3,
+    seed: int = 0,
+    **settings: Any,
+) -> None:
+    """Fail where (ε, δ)-DP of the condenser is refuted. `settings` are fields of its config."""
+    from audit.gate.file import Item
+    from audit.gate.run import judge_guarantee, perform
+    from condensers.registry import name_of
+
+    arguments = ["--method", name_of(condenser), "--delta", repr(delta), "--trials", str(trials), "--seed", str(seed)]
+    arguments += ["--confidence", repr(1 - false_alarm)]
+    arguments += [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
+    if "noise_multiplier" not in settings:
+        arguments += ["--epsilon", repr(float(epsilon))]
+    report, _ = perform("worst-case", tuple(arguments), out=None, jobs=None, say=lambda _: None)
+    item = Item(name=name_of(condenser), command="worst-case", arguments=tuple(arguments), epsilon=epsilon)
+    outcome = judge_guarantee(item, report, report.command)
+    if outcome.exit_code:
+        raise AssertionError(f"{outcome.status}: {outcome.reason} ({outcome.command})")
+
+
+@pytest.fixture(name="assert_private")
+def assert_private_fixture() -> Any:
+    """The function above."""
+    return assert_private

@@ -1,0 +1,50 @@
+"""When a recorded figure has got worse."""
+
+import numpy as np
+import pytest
+
+from audit.gate.metrics import METRICS, Measured, got_worse, threshold
+from condensers.randomness import stream
+
+SIGNIFICANCE = 0.01
+
+
+def test_false_alarm_rate_of_got_worse_against_theory() -> None:
+    generator = stream(0, "gate test")
+    trials, runs = 4000, 8
+    draws = generator.normal(size=(2, trials, runs))
+    values, errors = draws.mean(2), draws.std(2, ddof=1) / np.sqrt(runs)
+    alarms = sum(
+        got_worse(
+            "auc",
+            Measured(value=values[0, t], standard_error=errors[0, t], num_trials=runs),
+            Measured(value=values[1, t], standard_error=errors[1, t], num_trials=runs),
+            SIGNIFICANCE,
+        )
+        for t in range(trials)
+    )
+    # Welch's test with the fewer degrees of freedom never exceeds its level; 3 deviations of Monte-Carlo error.
+    assert alarms / trials <= SIGNIFICANCE + 3 * np.sqrt(SIGNIFICANCE / trials)
+    assert alarms > 0
+
+
+@pytest.mark.parametrize("metric", sorted(METRICS))
+def test_direction_of_every_metric_against_its_meaning(metric: str) -> None:
+    old = Measured(value=0.5, standard_error=0.01, num_trials=16)
+    more = Measured(value=0.9, standard_error=0.01, num_trials=16)
+    less = Measured(value=0.1, standard_error=0.01, num_trials=16)
+    harmful = metric not in ("accuracy", "tightness")
+    assert got_worse(metric, more, old, SIGNIFICANCE) is harmful
+    assert got_worse(metric, less, old, SIGNIFICANCE) is not harmful
+
+
+def test_epsilon_needs_a_bound_that_is_certain() -> None:
+    old = Measured(value=0.5, standard_error=0.01, num_trials=16)
+    new = Measured(value=0.9, standard_error=0.01, num_trials=16, certain=0.4)
+    assert not got_worse("epsilon", new, old, SIGNIFICANCE)
+    assert got_worse("epsilon", Measured(**{**vars(new), "certain": 0.7}), old, SIGNIFICANCE)
+
+
+def test_one_run_never_alarms() -> None:
+    old = Measured(value=0.5, standard_error=float("inf"), num_trials=1)
+    assert threshold(old, old, SIGNIFICANCE) == float("inf")
