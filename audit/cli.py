@@ -31,6 +31,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "account": ("audit.commands.account:account", "Analytic epsilon of a method or a mechanism (RDP and PLD)."),
     "epsilon": ("audit.commands.epsilon:epsilon", "Empirical epsilon of anyone's table of scores."),
     "plan": ("audit.commands.plan:plan", "How many runs a bound needs, before the compute is spent."),
+    "compare": ("audit.commands.compare:compare", "All attacks and levels on the same condensations, on one ROC."),
+    "ladder": ("audit.commands.ladder:ladder", "One method against ever stronger adversaries, in one table."),
     "report": ("audit.commands.report:report", "Redraw finished runs as PDF and HTML; compare several."),
     "methods": ("audit.commands.methods:methods", "The condensers and attacks there are, with their settings."),
     "weights": ("audit.commands.weights:weights", "The networks LPIPS needs, whether they are here; fetching them."),

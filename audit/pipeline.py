@@ -15,7 +15,7 @@ from audit.progress import ProgressBar
 from audit.reuse import borrow_shards
 from audit.settings import AuditConfig, condensation_digest
 from audit.shard import game_of, num_shards, read_shard, shard_runs
-from audit.signals import level_signals
+from audit.signals import level_signals, told_members
 from audit.store import DamagedShard, RunDirectory, explain_failure, read_tensors, write_atomically, write_text
 from audit.summary import score_runs, score_table, summarise
 from condensers.errors import Incomplete
@@ -74,8 +74,9 @@ def _run(
         timing = {"seconds": round(time.monotonic() - started, 3), "runs": computed, "jobs": settings.jobs}
         write_text(directory.timing, json.dumps(timing) + "\n")
     say("scoring")
-    shards = _load_shards(directory, config)
-    members, scores = score_runs(config, level_signals(config, pool, shards))
+    shards = load_shards(directory, config, ("images", "labels") if config.level == "set" else ("signals", "accuracy"))
+    told = told_members(config, pool.num_records, game_of(config, pool.num_records).fit_runs)
+    members, scores = score_runs(config, level_signals(config.level, config, pool, shards, fit_members=told))
     table = score_table(config, members, scores)
     write_atomically(directory.scores, lambda path: table.to_parquet(path, index=False))
     report = summarise(config, pool, members, scores, shards, ledger=_load_ledger(directory, config))
@@ -151,9 +152,8 @@ def _compute(config: AuditConfig, directory: RunDirectory, missing: list[int], s
         run_shards(directory.path, missing, jobs=settings.jobs, data_root=settings.data_root, on_progress=bar.update)
 
 
-def _load_shards(directory: RunDirectory, config: AuditConfig) -> dict[str, np.ndarray]:
-    """What scoring needs of all shards, runs in order."""
-    seen = ("images", "labels") if config.level == "set" else ("signals", "accuracy")
+def load_shards(directory: RunDirectory, config: AuditConfig, seen: tuple[str, ...]) -> dict[str, np.ndarray]:
+    """What is `seen` of the runs of all shards, in order, and what their images started from."""
     names = ("initial_records", *seen)
     parts: dict[str, list[np.ndarray]] = {name: [] for name in names}
     for index in range(num_shards(config)):

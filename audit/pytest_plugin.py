@@ -8,6 +8,8 @@ proved by its own ledger. A condenser that keeps its guarantee fails with probab
 is fixed, so a test that passed once passes again until the code changes.
 """
 
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,7 +35,8 @@ def assert_private(
     arguments += [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
     if "noise_multiplier" not in settings:
         arguments += ["--epsilon", repr(float(epsilon))]
-    report, _ = perform("worst-case", tuple(arguments), out=None, jobs=None, say=lambda _: None)
+    with tempfile.TemporaryDirectory() as folder:
+        report, _ = perform("worst-case", tuple(arguments), out=Path(folder), jobs=None, say=lambda _: None)
     item = Item(name=name_of(condenser), command="worst-case", arguments=tuple(arguments), epsilon=epsilon)
     outcome = judge_guarantee(item, report, report.command)
     if outcome.exit_code:

@@ -1,5 +1,7 @@
 """What the adversary observes of every record in every run, at the level of the audit."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
@@ -17,21 +19,35 @@ MOST_NETWORKS = 4
 ACTIVATIONS = 2e9
 
 
-def level_signals(config: AuditConfig, pool: Pool, shards: dict[str, np.ndarray]) -> np.ndarray:
+def told_members(config: AuditConfig, num_records: int, runs: range) -> np.ndarray:
+    """The coins that attacks are told: those that decided, or in a control others."""
+    game = game_of(config, num_records)
+    return (game.decoys if config.shuffle_membership else game.members)(runs)
+
+
+def level_signals(
+    level: str,
+    config: AuditConfig,
+    pool: Pool,
+    shards: dict[str, np.ndarray],
+    *,
+    fit_members: np.ndarray,
+    rows: Sequence[int] | None = None,
+) -> np.ndarray:
     """Signals `[runs, records, queries]`: the victims' confidences, or what the released sets say.
 
-    Computed with a fixed number of threads, so that the same shards give the same bytes.
+    Of the runs in `rows` (default: all), of which the first `len(fit_members)` are fit runs. Computed with a fixed
+    number of threads, so that the same shards give the same bytes.
     """
-    if config.level == "model":
-        return shards["signals"]
-    game = game_of(config, pool.num_records)
-    told = game.decoys if config.shuffle_membership else game.members
-    images = shards["images"]
-    released = Released(images=images.reshape(*images.shape[:2], -1), labels=shards["labels"])
+    chosen = slice(None) if rows is None else list(rows)
+    if level == "model":
+        return shards["signals"][chosen]
+    images = shards["images"][chosen]
+    released = Released(images=images.reshape(*images.shape[:2], -1), labels=shards["labels"][chosen])
     torch.set_num_threads(config.threads)
     with threadpool_limits(limits=config.threads):
         features = _embed_publicly(config, pool)
-        signals = set_signals(pool, released, told(game.fit_runs), features)
+        signals = set_signals(pool, released, fit_members, features)
     if not np.isfinite(signals).all():
         raise BadData("the released sets give signals that are not finite: their images are too large to square")
     return signals[:, :, None].astype(np.float32)

@@ -17,6 +17,7 @@ from audit.outlook import look_ahead, tradeoff_of_ledger, tradeoff_of_point
 from audit.roc import measure_roc, paper_style_ratio, record_auc
 from audit.settings import AuditConfig
 from audit.shard import game_of
+from audit.signals import told_members
 from condensers.ledger import Entries
 from condensers.pool import Pool
 from condensers.randomness import stream
@@ -30,15 +31,15 @@ PROTOCOL_RECORDS = 1000
 def score_runs(config: AuditConfig, signals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Membership and scores of the test runs, `[test runs, records]` each."""
     game = game_of(config, signals.shape[1])
-    told = game.decoys if config.shuffle_membership else game.members
+    fit_members, members = (told_members(config, signals.shape[1], runs) for runs in (game.fit_runs, game.test_runs))
     attack = get_attack(config.attack)
     observations = Observations(
         fit_signals=signals[list(game.fit_runs)],
-        fit_members=told(game.fit_runs),
+        fit_members=fit_members,
         test_signals=signals[list(game.test_runs)],
         ratios=config.level == "set",
     )
-    return told(game.test_runs), attack.score(observations, attack.config(**config.attack_config))
+    return members, attack.score(observations, attack.config(**config.attack_config))
 
 
 def score_table(config: AuditConfig, members: np.ndarray, scores: np.ndarray) -> pd.DataFrame:

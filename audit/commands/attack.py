@@ -52,7 +52,7 @@ OPTIONS: list[Callable[[Callable[..., Any]], Callable[..., Any]]] = [
 ]  # fmt: skip
 
 
-def _with_options(function: Callable[..., Any]) -> Callable[..., Any]:
+def with_options(function: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(OPTIONS):
         function = option(function)
     return function
@@ -60,7 +60,7 @@ def _with_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command()
 @click.option("--shadows", type=int, default=256, show_default=True, help="Condensations of random halves.")
-@_with_options
+@with_options
 def lira(**flags: Any) -> int:
     """Likelihood-ratio attack: shadow condensations tell how a record changes what is released.
 
@@ -72,7 +72,7 @@ def lira(**flags: Any) -> int:
 
 @click.command()
 @click.option("--shadows", type=int, default=16, show_default=True, help="Condensations of random halves.")
-@_with_options
+@with_options
 def rmia(**flags: Any) -> int:
     """Robust membership inference (Zarifzadeh et al.): compares records with each other, so few shadows do.
 
@@ -83,7 +83,7 @@ def rmia(**flags: Any) -> int:
 
 @click.command()
 @click.option("--shadows", "--runs", type=int, default=10, show_default=True, help="Condensations (seeds).")
-@_with_options
+@with_options
 def loss(**flags: Any) -> int:
     """Loss-threshold attack, by the two protocols of Dong et al.
 

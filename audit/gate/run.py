@@ -93,7 +93,7 @@ def _run_item(
 
 
 def perform(
-    command: str, arguments: tuple[str, ...], *, out: Path | None, jobs: int | None, say: Say
+    command: str, arguments: tuple[str, ...], *, out: Path, jobs: int | None, say: Say
 ) -> tuple[Any, tuple[np.ndarray, np.ndarray]]:
     """What `audit COMMAND ARGUMENTS` does, without its printing: the record, and coins and scores of the test runs."""
     flags = flags_of(command, arguments)

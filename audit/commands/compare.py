@@ -1,0 +1,44 @@
+"""`audit compare`: attacks and levels on the same condensations, on one figure."""
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from audit.commands.attack import with_options
+
+
+@click.command()
+@click.option(
+    "--attacks",
+    default=None,
+    metavar="ATTACK:LEVEL[:FIT_RUNS],…",
+    help="What to compare; default: loss, rmia and lira at both levels with few and with all fit runs.",
+)
+@click.option("--shadows", type=int, default=256, show_default=True, help="Condensations of random halves.")
+@with_options  # fmt: skip
+def compare(attacks: str | None, **flags: Any) -> int:
+    """Draw all attacks and levels on one log-log ROC, with the number of shadows that each was given.
+
+    Bounds are corrected for the number of attacks compared.
+    """
+    from audit.compare import DEFAULT_ENTRIES, parse_entries, run_comparison
+    from reports.rounding import down
+
+    say: Callable[[str], None] = lambda line: print(f"audit: {line}", file=sys.stderr, flush=True)  # noqa: E731
+    folder = run_comparison(parse_entries(attacks or DEFAULT_ENTRIES), flags, say)
+    text = (folder / "report.json").read_text(encoding="utf-8")
+    if flags["as_json"]:
+        click.echo(text, nl=False)
+        return 0
+    for entry in json.loads(text)["entries"]:
+        roc, bound = entry["roc"], entry["epsilon"]
+        low, high = roc["auc_interval"]
+        click.echo(
+            f"{entry['label']:<26} AUC {roc['auc']:.4f} [{low:.4f}, {high:.4f}]  TPR {roc['tpr_at_fpr']['0.01']:.2%} at "
+            f"FPR 1%, {roc['tpr_at_fpr']['0.001']:.2%} at 0.1%  ε ≥ {down(bound['lower'])}"
+        )
+    click.echo(f"\n{folder / 'roc.png'}")
+    return 0

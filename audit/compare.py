@@ -1,0 +1,138 @@
+"""All attacks and levels on the same condensations, with as many fit runs as each is given.
+
+Every entry is tested on the same test runs; bounds are corrected for the number of entries. With few fit runs some
+records have none with them or none without them; entries with equally many fit runs leave the same records out.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attacks.registry import Observations, get_attack
+from audit.commands.attack import perform_attack
+from audit.estimators.one_run import bound_epsilon_one_run_split
+from audit.pipeline import load_shards
+from audit.resolve import resolve_config
+from audit.roc import measure_roc
+from audit.settings import AuditConfig
+from audit.shard import game_of
+from audit.signals import level_signals, told_members
+from audit.store import RunDirectory, write_text
+from condensers.errors import BadConfig
+from condensers.pool import Pool
+from reports.compared import draw_compared
+from reports.schema import EpsilonBound, Roc
+
+SCHEMA = "condensation-audit/compare/1"
+DEFAULT_ENTRIES = "loss:model,rmia:model:4,lira:model:16,lira:model,rmia:set:16,lira:set:16,lira:set"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """An attack at a level; `fit_runs` None means all that there are."""
+
+    attack: str
+    level: str
+    fit_runs: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """What one entry showed. `num_records` are those with a fit run on either side."""
+
+    attack: str
+    level: str
+    num_fit_runs: int
+    num_records: int
+    roc: Roc
+    epsilon: EpsilonBound
+
+    @property
+    def label(self) -> str:
+        needs = f"{self.num_fit_runs} shadows" if self.num_fit_runs else "no shadows"
+        return f"{self.attack}, {self.level}, {needs}"
+
+
+def parse_entries(text: str) -> tuple[Entry, ...]:
+    """`lira:set:64,loss:model` → entries."""
+    entries = []
+    for part in text.split(","):
+        found = re.fullmatch(r"([a-z]+):(model|set)(?::([1-9][0-9]*))?", part.strip())
+        if found is None:
+            raise BadConfig(
+                f"--attacks {part.strip()!r}: write ATTACK:LEVEL or ATTACK:LEVEL:FIT_RUNS, e.g. lira:set:64"
+            )
+        attack = get_attack(found[1])
+        if found[2] not in attack.levels:
+            raise BadConfig(f"--attacks {part.strip()}: {attack.name} works at level {', '.join(attack.levels)}")
+        if found[3] and not attack.needs_fit_runs:
+            raise BadConfig(
+                f"--attacks {part.strip()}: {attack.name} learns from no run; write {attack.name}:{found[2]}"
+            )
+        entries.append(Entry(attack=attack.name, level=found[2], fit_runs=int(found[3]) if found[3] else None))
+    if len(set(entries)) < len(entries):
+        raise BadConfig(f"--attacks {text}: names an entry twice")
+    return tuple(entries)
+
+
+def run_comparison(entries: tuple[Entry, ...], flags: dict[str, Any], say: Callable[[str], None]) -> Path:
+    """Run or resume the condensations with `audit lira`, score every entry, write figure and record; their folder."""
+    flags = {**flags, "level": "model"}
+    for entry in entries:
+        most = resolve_config("lira", flags)[0]
+        if entry.fit_runs is not None and entry.fit_runs > most.shadows - most.test_runs:
+            raise BadConfig(f"--attacks {entry.attack}:{entry.level}:{entry.fit_runs}: there are "
+                            f"{most.shadows - most.test_runs} fit runs; raise --shadows")  # fmt: skip
+    report = perform_attack("lira", flags, say)
+    directory = RunDirectory(Path(report.run_directory))
+    config, pool = resolve_config("lira", flags)
+    shards = load_shards(directory, config, ("signals", "images", "labels"))
+    compared = [_score(entry, config, pool, shards, len(entries), say) for entry in entries]
+    folder = directory.path.with_name(directory.path.name.replace("lira-", "compare-", 1))
+    folder.mkdir(exist_ok=True)
+    record = {
+        "schema": SCHEMA,
+        "command": report.command,
+        "method": config.method,
+        "dataset": config.dataset,
+        "entries": [{"label": one.label, **asdict(one)} for one in compared],
+    }
+    write_text(folder / "report.json", json.dumps(record, sort_keys=True, indent=2) + "\n")
+    draw_compared([(one.label, one.roc) for one in compared], f"{config.method}, {config.dataset}", folder / "roc.png")
+    return folder
+
+
+def _score(
+    entry: Entry, config: AuditConfig, pool: Pool, shards: dict[str, np.ndarray], tries: int, say: Callable[[str], None]
+) -> Compared:
+    attack = get_attack(entry.attack)
+    game = game_of(config, pool.num_records)
+    available = len(game.fit_runs) if attack.needs_fit_runs else 0
+    num_fit = available if entry.fit_runs is None else entry.fit_runs
+    say(f"{entry.attack} at level {entry.level} with {num_fit} fit runs")
+    rows = [*range(num_fit), *game.test_runs]
+    fit_members, members = (told_members(config, pool.num_records, r) for r in (range(num_fit), game.test_runs))
+    signals = level_signals(entry.level, config, pool, shards, fit_members=fit_members, rows=rows)
+    known = (fit_members.any(0) & ~fit_members.all(0)) if num_fit else np.ones(pool.num_records, dtype=bool)
+    observations = Observations(
+        fit_signals=signals[:num_fit, known],
+        fit_members=fit_members[:, known],
+        test_signals=signals[num_fit:, known],
+        ratios=entry.level == "set",
+    )
+    scores = attack.score(observations, attack.config())
+    return Compared(
+        attack=entry.attack,
+        level=entry.level,
+        num_fit_runs=num_fit,
+        num_records=int(known.sum()),
+        roc=measure_roc(members[:, known], scores, confidence=config.confidence, seed=config.seed),
+        epsilon=bound_epsilon_one_run_split(
+            members[:, known], scores, delta=config.delta, confidence=config.confidence, num_tries=tries
+        ),
+    )
