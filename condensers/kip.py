@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from condensers.augment import Augmentation, augment, draw_augmentation, parse_strategy
-from condensers.dm import _minibatch as draw_minibatch
+from condensers.dm import class_minibatch
 from condensers.errors import BadConfig
 from condensers.initial import balanced_labels, check_members, initial_noise, initial_records, validate_size
 from condensers.ntk import Kernel, check_blocks
@@ -175,7 +175,7 @@ def _targets(
         yield from (kept.targets[run] for run in range(len(members)))
         return
     batches = [
-        draw_minibatch(members[:, records], config.batch // pool.num_classes, randomness, step, label)
+        class_minibatch(members[:, records], config.batch // pool.num_classes, randomness, step, label)
         for label, records in enumerate(pool.class_slices)
     ]
     for run in range(len(members)):

@@ -36,9 +36,10 @@ def compare(attacks: str | None, **flags: Any) -> int:
     for entry in json.loads(text)["entries"]:
         roc, bound = entry["roc"], entry["epsilon"]
         low, high = roc["auc_interval"]
+        at = roc["tpr_at_fpr"]
         click.echo(
-            f"{entry['label']:<26} AUC {roc['auc']:.4f} [{low:.4f}, {high:.4f}]  TPR {roc['tpr_at_fpr']['0.01']:.2%} at "
-            f"FPR 1%, {roc['tpr_at_fpr']['0.001']:.2%} at 0.1%  ε ≥ {down(bound['lower'])}"
+            f"{entry['label']:<26} AUC {roc['auc']:.4f} [{low:.4f}, {high:.4f}]  "
+            f"TPR {at['0.01']:.2%} at FPR 1%, {at['0.001']:.2%} at 0.1%  ε ≥ {down(bound['lower'])}"
         )
     click.echo(f"\n{folder / 'roc.png'}")
     return 0
