@@ -84,7 +84,7 @@ def _experiment(flags: dict[str, Any]) -> Any:
 
 
 def _command(flags: dict[str, Any]) -> str:
-    parts = ["audit worst-case", f"--method {flags['method']}"]
+    parts = ["audit worst-case", f"--method {shlex.quote(flags['method'])}"]
     if flags["epsilon"] is not None:
         parts.append(f"--epsilon {flags['epsilon']:g}")
     parts += [f"--{name} {flags[name]:g}" for name in ("delta", "rate", "confidence")]
