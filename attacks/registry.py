@@ -10,13 +10,14 @@ It may look at the membership of the fit runs only; `Observations` holds nothing
 import importlib
 import pkgutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 import attacks
 from condensers.errors import BadConfig
+from condensers.plugins import entry_points, is_reference, load_entry_point, load_reference, mark
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +43,10 @@ class ScoreTestRuns(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Attack:
-    """A registered attack; `needs_fit_runs` says whether it learns from shadow runs, `levels` what it can look at."""
+    """A registered attack; `needs_fit_runs` says whether it learns from shadow runs, `levels` what it can look at.
+
+    `plugin` is the checksum of its sources if it is not of this package.
+    """
 
     name: str
     summary: str
@@ -50,6 +54,7 @@ class Attack:
     score: ScoreTestRuns
     needs_fit_runs: bool
     levels: tuple[str, ...]
+    plugin: str = ""
 
 
 _ATTACKS: dict[str, Attack] = {}
@@ -62,9 +67,12 @@ def attack(
 
     def register(function: ScoreTestRuns) -> ScoreTestRuns:
         summary = (function.__doc__ or "").strip().split("\n")[0]
-        _ATTACKS[name] = Attack(
+        made = Attack(
             name=name, summary=summary, config=config, score=function, needs_fit_runs=needs_fit_runs, levels=levels
         )
+        mark(function, made)
+        if function.__module__.startswith("attacks."):
+            _ATTACKS[name] = made
         return function
 
     return register
@@ -78,8 +86,17 @@ def all_attacks() -> dict[str, Attack]:
 
 
 def get_attack(name: str) -> Attack:
-    """Look an attack up by name."""
+    """Look an attack up: one of ours, one that an installed package offers, or module:name (condensers/plugins.py)."""
+    if is_reference(name):
+        return _from_outside(name, *load_reference(name, Attack, "attack"))
     found = all_attacks()
-    if name not in found:
-        raise BadConfig(f"attack {name!r} is not one of {', '.join(found)}")
-    return found[name]
+    if name in found:
+        return found[name]
+    installed = entry_points("attacks")
+    if name in installed:
+        return _from_outside(name, *load_entry_point(installed[name], Attack, "attack"))
+    raise BadConfig(f"attack {name!r} is not one of {', '.join([*found, *installed])}")
+
+
+def _from_outside(name: str, found: Attack, checksum: str) -> Attack:
+    return replace(found, name=name, plugin=checksum)

@@ -20,6 +20,7 @@ from attacks.victims import VictimConfig
 from audit.data.load import physical_memory
 from condensers.errors import BadConfig
 from condensers.networks import Network
+from condensers.plugins import directory_part
 from condensers.pool import Pool
 from condensers.registry import Method
 
@@ -91,7 +92,7 @@ class AuditConfig:
     @property
     def directory_name(self) -> str:
         dataset = re.sub(r"[^a-z0-9]+", "-", Path(self.dataset).stem.lower()).strip("-") or "data"
-        return f"{self.attack}-{self.method}-{dataset}-{self.digest}"
+        return f"{directory_part(self.attack)}-{directory_part(self.method)}-{dataset}-{self.digest}"
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), sort_keys=True, indent=2, allow_nan=False) + "\n"
@@ -223,10 +224,10 @@ def fit_shard(network: Network, num_images: int, device: str, num_runs: int) -> 
     return max(1, min(MOST_RUNS_PER_SHARD, num_runs, room // per_run))
 
 
-def versions() -> dict[str, str]:
-    """Versions that determine the bytes, this code's own sources among them."""
+def versions(plugins: dict[str, str]) -> dict[str, str]:
+    """Versions that determine the bytes, this code's own sources among them; `plugins` are checksums of others'."""
     found = {name: importlib.metadata.version(name) for name in VERSIONED}
-    return {**found, "condensation-audit": audit.__version__, "code": _source_fingerprint()}
+    return {**found, "condensation-audit": audit.__version__, "code": _source_fingerprint(), **plugins}
 
 
 def _source_fingerprint() -> str:

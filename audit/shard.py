@@ -128,6 +128,8 @@ def condense(
     A private method's ledger is that of every run: it must not depend on who is in.
     """
     method = get_method(config.method)
+    if method.plugin != config.versions.get("method plugin", ""):
+        raise BadData(f"{config.method} has changed since this run was started; start a new one")
     settings = method.config(**config.method_config)
     sizes = nominal_class_sizes(pool)
     if not config.independent_randomness:
@@ -196,6 +198,7 @@ class Tracker:
 
     def _fraction(self, name: str, share: float) -> float:
         stage, _, of = name.partition("-")
+        stage = stage if stage in STAGES else "condense"
         if of:
             position, runs = map(int, of.split("of"))
             share = (position + share) / runs

@@ -291,7 +291,7 @@ def _protocols(
 
 def reproduction_command(config: AuditConfig) -> str:
     """The command that gives these bytes again, wherever and with however many workers."""
-    parts = [f"audit {config.attack}", f"--method {config.method}", f"--shadows {config.shadows}"]
+    parts = [f"audit {config.attack}", f"--method {shlex.quote(config.method)}", f"--shadows {config.shadows}"]
     parts += [f"--test-runs {config.test_runs}", f"--dataset {shlex.quote(config.dataset)}"]
     if config.records is not None:
         parts.append(f"--records {config.records}")

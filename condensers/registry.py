@@ -19,7 +19,7 @@ name) so that an interrupted loop goes on where it was; a method keeps all that 
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Protocol, TypeVar
 
 from torch import Tensor
@@ -28,6 +28,7 @@ import condensers
 from condensers.errors import BadConfig
 from condensers.ledger import Entries, Ledger
 from condensers.mechanism import Door, Listener
+from condensers.plugins import entry_points, is_reference, load_entry_point, load_reference, mark
 from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import PublicRandomness, Randomness
 
@@ -65,7 +66,8 @@ class Method:
     """A registered condenser. `presets` maps a preset's name to what it changes in `config`'s defaults.
 
     `condense` is a `CondensePrivately` if there is a `plan`, else a `Condense`. A private method's config has a
-    `noise_multiplier`, and its preset "worst-case" is a small configuration for audits at the door.
+    `noise_multiplier`, and its preset "worst-case" is a small configuration for audits at the door. `plugin` is the
+    checksum of its sources if it is not of this package.
     """
 
     name: str
@@ -74,6 +76,7 @@ class Method:
     condense: Any
     presets: dict[str, dict[str, Any]]
     plan: Plan | None = None
+    plugin: str = ""
 
     @property
     def private(self) -> bool:
@@ -92,14 +95,17 @@ def condenser(
 
     def register(function: Decorated) -> Decorated:
         summary = (function.__doc__ or "").strip().split("\n")[0]
-        _METHODS[name] = Method(
+        method = Method(
             name=name,
             summary=summary,
             config=config,
             condense=function,
-            presets={"paper": {}, **(presets or {})},
+            presets={"paper": {}, "quick": {}, **(presets or {})},
             plan=plan,
         )
+        mark(function, method)
+        if function.__module__.startswith("condensers."):
+            _METHODS[name] = method
         return function
 
     return register
@@ -121,10 +127,29 @@ def condense_runs(
     `class_sizes` are the public N_c; listeners hear every release.
     """
     if not method.private:
-        return method.condense(pool, included, config, randomness=randomness, track=track), None
+        batch = method.condense(pool, included, config, randomness=randomness, track=track)
+        _check_shapes(method, pool, batch, len(randomness.runs))
+        return batch, None
     door = Door(pool, included, class_sizes=class_sizes, randomness=randomness, listeners=listeners)
     batch = method.condense(door, config, randomness=randomness.only_public, track=door.keep_ledger(track))
+    _check_shapes(method, pool, batch, len(randomness.runs))
     return batch, door.ledger
+
+
+def _check_shapes(method: Method, pool: Pool, batch: Any, runs: int) -> None:
+    """Refuse what a method of somebody's own may get wrong, before it becomes a riddle."""
+    if not isinstance(batch, CondensedBatch):
+        raise BadConfig(f"{method.name} returned {type(batch).__name__}, not a CondensedBatch")
+    size = batch.images.shape[1] if batch.images.ndim > 1 else 0
+    expected = {
+        "images": [(runs, size, *pool.images.shape[1:])],
+        "labels": [(runs, size), (runs, size, pool.num_classes)],
+        "initial_records": [(runs, size)],
+    }
+    for name, shapes in expected.items():
+        found = tuple(getattr(batch, name).shape)
+        if found not in shapes:
+            raise BadConfig(f"{method.name} returned {name} of shape {found}, not {' or '.join(map(str, shapes))}")
 
 
 def all_methods() -> dict[str, Method]:
@@ -135,8 +160,26 @@ def all_methods() -> dict[str, Method]:
 
 
 def get_method(name: str) -> Method:
-    """Look a method up by name."""
+    """Look a method up: one of ours, one that an installed package offers, or module:name (condensers/plugins.py)."""
+    if is_reference(name):
+        return _from_outside(name, *load_reference(name, Method, "condenser"))
     methods = all_methods()
-    if name not in methods:
-        raise BadConfig(f"--method {name!r} is not one of {', '.join(methods)}")
-    return methods[name]
+    if name in methods:
+        return methods[name]
+    installed = entry_points("condensers")
+    if name in installed:
+        return _from_outside(name, *load_entry_point(installed[name], Method, "condenser"))
+    raise BadConfig(
+        f"--method {name!r} is not one of {', '.join([*methods, *installed])}; one of your own is module:name or "
+        "path/to/file.py:name"
+    )
+
+
+def _from_outside(name: str, method: Method, checksum: str) -> Method:
+    """A method under the name that a person gave, by which a worker finds it again."""
+    needed = ["ipc", "noise_multiplier"] if method.private else ["ipc"]
+    present = {field.name for field in fields(method.config)} if is_dataclass(method.config) else set()
+    missing = [field for field in needed if field not in present]
+    if missing:
+        raise BadConfig(f"{name}: its config must be a dataclass with the field {' and '.join(missing)}")
+    return replace(method, name=name, plugin=checksum)

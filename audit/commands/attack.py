@@ -11,7 +11,8 @@ import click
 from condensers.errors import BadConfig
 
 OPTIONS: list[Callable[[Callable[..., Any]], Callable[..., Any]]] = [
-    click.option("--method", default="dm", show_default=True, help="Condenser; `audit methods` lists them."),
+    click.option("--method", default="dm", show_default=True,
+                 help="Condenser; `audit methods` lists them. One of your own: module:name or file.py:name."),
     click.option("--dataset", default="digits", show_default=True, help="Name (`audit data`), .npz file or folder."),
     click.option("--records", type=int, help="Class-balanced pool of this many records; default: all."),
     click.option("--ipc", type=int, help="Synthetic images per class; default 1."),

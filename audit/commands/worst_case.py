@@ -115,7 +115,7 @@ def _class_sizes(method: Any, config: Any, rate: float) -> tuple[float, ...]:
 
 
 def _command(flags: dict[str, Any]) -> str:
-    parts = ["audit worst-case", f"--method {flags['method']}"]
+    parts = ["audit worst-case", f"--method {shlex.quote(flags['method'])}"]
     if flags["epsilon"] is not None:
         parts.append(f"--epsilon {flags['epsilon']:g}")
     parts += [f"--{name} {flags[name]:g}" for name in ("delta", "rate", "confidence")]

@@ -4,9 +4,8 @@ import pytest
 import torch
 from twins.naive_dc import condense_one
 
-from condensers.dc import DcConfig, condense_dc, parse_loops
+from condensers.dc import DcConfig, condense_dc
 from condensers.dsa import DsaConfig, condense_dsa
-from condensers.errors import BadConfig
 from condensers.randomness import Randomness
 from condensers.registry import untracked
 

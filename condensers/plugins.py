@@ -1,0 +1,141 @@
+"""Methods and attacks from outside: a file, a module, or an entry point of an installed package.
+
+Nothing is imported but what a person names: `path/to/file.py:name` and `module:name` (installed, or in the current
+directory), or the name of an entry point. `name` is a decorated function, or the name that its decorator gave it.
+A checksum of the sources is part of what determines a result: of the file, or of the whole package that the module
+is in; not of what these import in turn.
+"""
+
+import hashlib
+import importlib
+import importlib.metadata
+import importlib.util
+import inspect
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar
+
+from condensers.errors import BadConfig
+
+MARK = "__registered__"  # where a decorator leaves what it made of a function
+
+Registered = TypeVar("Registered")
+
+
+def mark(function: Callable[..., Any], registered: object) -> None:
+    """Note on a decorated function what it was registered as, for whoever loads it by its place."""
+    setattr(function, MARK, registered)
+
+
+def is_reference(name: str) -> bool:
+    """A colon is how a person says that code of their own is to be run."""
+    return ":" in name
+
+
+def directory_part(name: str) -> str:
+    """A method's name as part of a file name: `a/b.py:mine` is b-mine."""
+    place, colon, function = name.rpartition(":")
+    if not colon:
+        return name
+    stem = Path(place).stem if place.endswith(".py") else place
+    return "-".join(re.sub(r"[^A-Za-z0-9_]+", "-", part).strip("-") for part in (stem, function))
+
+
+def load_reference(reference: str, kind: type[Registered], what: str) -> tuple[Registered, str]:
+    """What `module:name` or `file.py:name` was registered as, and the checksum of its sources.
+
+    `what` says in messages what was asked for, such as "--method" and "condenser".
+    """
+    return _load(reference, kind, what, os.getcwd())
+
+
+@lru_cache
+def _load(reference: str, kind: type[Registered], what: str, folder: str) -> tuple[Registered, str]:
+    place, _, name = reference.rpartition(":")
+    if not place or not name:
+        raise BadConfig(f"{reference}: write a {what} of your own as module:name or path/to/file.py:name")
+    module = _import_file(reference, Path(folder, place)) if place.endswith(".py") else _import(reference, place)
+    function = _find(reference, module, name, kind, what)
+    return getattr(function, MARK), _checksum({module, inspect.getmodule(function) or module})
+
+
+def entry_points(group: str) -> dict[str, importlib.metadata.EntryPoint]:
+    """What installed packages offer, by name; nothing of it is imported."""
+    return {point.name: point for point in importlib.metadata.entry_points(group=group)}
+
+
+def load_entry_point(point: importlib.metadata.EntryPoint, kind: type[Registered], what: str) -> tuple[Registered, str]:
+    """What an entry point was registered as, and the checksum of its sources."""
+    return load_reference(point.value.replace(" ", ""), kind, what)
+
+
+def _find(reference: str, module: ModuleType, name: str, kind: type, what: str) -> Any:
+    decorated = [value for value in vars(module).values() if isinstance(getattr(value, MARK, None), kind)]
+    for function in decorated:
+        if getattr(module, name, None) is function or getattr(function, MARK).name == name:
+            return function
+    if hasattr(module, name):
+        raise BadConfig(f"{reference}: {name} is not a {what}; decorate it with @{what}(…)")
+    there = ", ".join(function.__name__ for function in decorated) or "none"
+    raise BadConfig(f"{reference}: no {name!r} in {module.__file__}; {what}s there: {there}")
+
+
+def _import_file(reference: str, path: Path) -> ModuleType:
+    if not path.is_file():
+        raise BadConfig(f"{reference}: there is no file {path}")
+    path = path.resolve()
+    unique = f"plugin_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
+    specification = importlib.util.spec_from_file_location(unique, path)
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[unique] = module  # dataclasses look their module up
+    with _explained(reference):
+        specification.loader.exec_module(module)
+    return module
+
+
+def _import(reference: str, name: str) -> ModuleType:
+    """Import from what is installed, or else from the current directory, which is on the path for this import only.
+
+    It stands last there: nothing in it can take the place of a module that another package asks for.
+    """
+    sys.path.append(os.getcwd())
+    importlib.invalidate_caches()
+    try:
+        with _explained(reference, name):
+            return importlib.import_module(name)
+    finally:
+        sys.path.pop()
+
+
+@contextmanager
+def _explained(reference: str, module: str = "") -> Iterator[None]:
+    """Turn whatever an import raises into one line."""
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        if isinstance(error, ModuleNotFoundError) and error.name and f"{module}.".startswith(f"{error.name}."):
+            raise BadConfig(
+                f"{reference}: there is no module {error.name!r}, neither installed nor in {os.getcwd()}"
+            ) from None
+        raise BadConfig(f"{reference}: its import failed with {type(error).__name__}: {error}") from None
+
+
+def _checksum(modules: set[ModuleType]) -> str:
+    """Of the files of the modules, or of all sources of the packages that they are in."""
+    digest = hashlib.sha256()
+    for top in sorted({module.__name__.partition(".")[0] for module in modules}):
+        package = sys.modules[top]
+        roots = [Path(root) for root in getattr(package, "__path__", [])]
+        files = [(str(path.relative_to(root)), path) for root in roots for path in sorted(root.rglob("*.py"))]
+        files = files or [(Path(str(package.__file__)).name, Path(str(package.__file__)))]
+        for name, path in files:
+            digest.update(name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:16]
