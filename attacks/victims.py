@@ -5,7 +5,9 @@ learning rate cut to a tenth half-way; 1000 epochs with augmentation, 300 withou
 publishes its randomness.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -64,10 +66,24 @@ def train_victims(
     network: Network, synthetic: CondensedBatch, config: VictimConfig, *, randomness: Randomness, track: Track
 ) -> Parameters:
     """Train one network per run; returns their stacked parameters."""
+    generators = [randomness.private(position, "victim network") for position in range(len(synthetic.images))]
+    drawn = draw_parameters(network, generators, synthetic.images.device)
+    return train_stack(drawn, partial(classify, network), synthetic, config, randomness=randomness, track=track)
+
+
+def train_stack(
+    drawn: Parameters,
+    logits_of: Callable[[Parameters, Tensor], Tensor],
+    synthetic: CondensedBatch,
+    config: VictimConfig,
+    *,
+    randomness: Randomness,
+    track: Track,
+) -> Parameters:
+    """Train the stacked networks that `drawn` are the parameters of; `logits_of(parameters, images)` runs them."""
     images, labels = synthetic.images, synthetic.labels
     runs, num_images = images.shape[:2]
-    generators = [randomness.private(position, "victim network") for position in range(runs)]
-    names = list(drawn := draw_parameters(network, generators, images.device))
+    names = list(drawn)
     state = {**drawn, **{f"velocity.{name}": torch.zeros_like(drawn[name]) for name in names}}
     for epoch in track("train", config.epochs, state):
         rate = config.learning_rate * (0.1 if epoch >= config.epochs // 2 else 1.0)
@@ -82,7 +98,7 @@ def train_victims(
             x = _augmented(x, config.augmentation, randomness, epoch, start)
             leaves = {name: state[name].detach().requires_grad_() for name in names}
             # Runs share no parameter, so the gradient of the sum is every run's own gradient.
-            logits = classify(network, leaves, x).flatten(0, 1)
+            logits = logits_of(leaves, x).flatten(0, 1)
             loss = F.cross_entropy(logits, y.flatten(0, 1), reduction="sum") / x.shape[1]
             gradients = torch.autograd.grad(loss, list(leaves.values()))
             for name, gradient in zip(names, gradients, strict=True):

@@ -150,8 +150,8 @@ def _safetensors(images: Tensor, labels: Tensor, label: str) -> bytes:
 def _npz(images: Tensor, labels: Tensor, label: str) -> bytes:
     """Arrays x and y; pixels in [−1, 1]."""
     file = io.BytesIO()
-    scales = {name: tensor.numpy() for name, tensor in _scales(SYMMETRIC).items()}
-    np.savez_compressed(file, x=images.cpu().numpy(), y=labels.cpu().numpy(), label=np.array(label), **scales)
+    mean, std = (tensor.numpy() for tensor in _scales(SYMMETRIC).values())
+    np.savez_compressed(file, x=images.cpu().numpy(), y=labels.cpu().numpy(), label=np.array(label), mean=mean, std=std)
     return file.getvalue()
 
 

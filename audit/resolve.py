@@ -124,12 +124,11 @@ def settle_noise(
     changes: dict[str, str],
 ) -> Any:
     """A private method's noise for --epsilon; without it, refuse noise that leaves no guarantee to account for."""
-    if method.plan is None and epsilon is None:
-        return config
     from audit.accounting.ledger import calibrate_method, claim_from_ledger
 
-    if method.plan is not None and epsilon is None:
-        claim_from_ledger(method.plan(config, class_sizes), delta)
+    if epsilon is None:
+        if method.plan is not None:
+            claim_from_ledger(method.plan(config, class_sizes), delta)
         return config
     if "noise_multiplier" in changes:
         raise BadConfig("--epsilon and --set noise_multiplier both decide the noise: give one of them")
