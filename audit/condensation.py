@@ -136,6 +136,6 @@ def _digest(condensation: Condensation, pool: Pool, seed: int) -> str:
         "class_sizes": condensation.class_sizes,
         "seed": seed,
         "data": pool_checksum(pool),
-        "versions": settings.versions(),
+        "versions": settings.versions(condensation.method),
     }
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()

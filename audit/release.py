@@ -53,7 +53,7 @@ def make_label(
     label: dict[str, Any] = {
         "schema": SCHEMA,
         "made_by": f"condensation-audit {audit.__version__}",
-        "versions": versions(),
+        "versions": versions(condensation.method),
         "method": condensation.method.name,
         "preset": preset,
         "config": dict(vars(condensation.config)),

@@ -5,7 +5,7 @@ import shutil
 from typing import Any
 
 from attacks.canaries import parse_canaries, plant_canaries, spell_canaries
-from attacks.registry import Attack, get_attack
+from attacks.registry import get_attack
 from attacks.victims import PRESETS, VictimConfig, check_queries, victim_network
 from audit import settings
 from audit.data.load import load_pool, pool_checksum
@@ -92,16 +92,10 @@ def resolve_config(attack_name: str, flags: dict[str, Any]) -> tuple[AuditConfig
         attack_config=vars(attack.config(**settings.parse_changes(changes, attack.config, prefix="attack."))),
         victim_config=vars(victim),
         data_checksum=checksum,
-        versions=settings.versions(plugin_checksums(method, attack)),
+        versions=settings.versions(method, attack),
         canaries=spell_canaries(canaries),
     )
     return config, pool
-
-
-def plugin_checksums(method: Method, attack: Attack) -> dict[str, str]:
-    """Checksums of the sources that are not of these packages."""
-    found = {"method plugin": method.plugin, "attack plugin": attack.plugin}
-    return {name: checksum for name, checksum in found.items() if checksum}
 
 
 def _check_numbers(flags: dict[str, Any]) -> None:

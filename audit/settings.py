@@ -16,6 +16,7 @@ import torch
 import attacks
 import audit
 import condensers
+from attacks.registry import Attack
 from attacks.victims import VictimConfig
 from audit.data.load import physical_memory
 from condensers.errors import BadConfig
@@ -224,10 +225,16 @@ def fit_shard(network: Network, num_images: int, device: str, num_runs: int) -> 
     return max(1, min(MOST_RUNS_PER_SHARD, num_runs, room // per_run))
 
 
-def versions(plugins: dict[str, str]) -> dict[str, str]:
-    """Versions that determine the bytes, this code's own sources among them; `plugins` are checksums of others'."""
+def versions(method: Method, attack: Attack | None = None) -> dict[str, str]:
+    """Versions that determine the bytes, this code's own sources among them, and those of plugins."""
     found = {name: importlib.metadata.version(name) for name in VERSIONED}
-    return {**found, "condensation-audit": audit.__version__, "code": _source_fingerprint(), **plugins}
+    plugins = {"method plugin": method.plugin, "attack plugin": attack.plugin if attack else ""}
+    return {
+        **found,
+        "condensation-audit": audit.__version__,
+        "code": _source_fingerprint(),
+        **{name: checksum for name, checksum in plugins.items() if checksum},
+    }
 
 
 def _source_fingerprint() -> str:

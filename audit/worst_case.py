@@ -85,7 +85,12 @@ class Experiment:
 
     def to_json(self) -> str:
         """Canonical and complete, the versions of libraries and code with it."""
-        record = {**vars(self), "method": self.method.name, "config": asdict(self.config), "versions": versions()}
+        record = {
+            **vars(self),
+            "method": self.method.name,
+            "config": asdict(self.config),
+            "versions": versions(self.method),
+        }
         return json.dumps(record, sort_keys=True, indent=2) + "\n"
 
 
@@ -200,7 +205,7 @@ def run_worst_case(experiment: Experiment, command: str, out: Path, say: Callabl
         directory.path.mkdir(parents=True, exist_ok=True)
     write_text(directory.config, identity)
     report = _audit(experiment, command, say)
-    report = replace(report, versions=versions(), digest=digest, run_directory=name)
+    report = replace(report, versions=versions(experiment.method), digest=digest, run_directory=name)
     write_text(directory.report, dump(report))
     return replace(report, run_directory=str(directory.path))
 

@@ -17,6 +17,7 @@ name) so that an interrupted loop goes on where it was; a method keeps all that 
 """
 
 import importlib
+import inspect
 import pkgutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -28,7 +29,7 @@ import condensers
 from condensers.errors import BadConfig
 from condensers.ledger import Entries, Ledger
 from condensers.mechanism import Door, Listener
-from condensers.plugins import entry_points, is_reference, load_entry_point, load_reference, mark
+from condensers.plugins import MARK, entry_points, is_reference, load_entry_point, load_reference, mark
 from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import PublicRandomness, Randomness
 
@@ -173,6 +174,18 @@ def get_method(name: str) -> Method:
         f"--method {name!r} is not one of {', '.join([*methods, *installed])}; one of your own is module:name or "
         "path/to/file.py:name"
     )
+
+
+def name_of(condenser: Any) -> str:
+    """The name by which `get_method` finds a condenser: given as such, or as the decorated function itself."""
+    if isinstance(condenser, str):
+        return condenser
+    method = condenser if isinstance(condenser, Method) else getattr(condenser, MARK, None)
+    if not isinstance(method, Method):
+        raise BadConfig(f"{condenser!r} is no condenser: decorate the function with @condenser, or give its name")
+    if _METHODS.get(method.name) is method:
+        return method.name
+    return f"{inspect.getsourcefile(method.condense)}:{method.condense.__name__}"
 
 
 def _from_outside(name: str, method: Method, checksum: str) -> Method:

@@ -141,7 +141,7 @@ def _resolve(flags: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
         shuffle_membership=flags["shuffle_membership"],
         device=device,
         data_checksum=pool_checksum(pool),
-        versions=settings.versions(),
+        versions=settings.versions(method),
     )
     return config, pool, _load_metrics(weights, device)
 
