@@ -12,7 +12,7 @@ from condensers.errors import BadConfig
 
 NUM_CLASSES = 2
 INPUT_SHAPE = (1, 8, 8)
-TRIALS, TRIALS_WITHOUT_TIGHTNESS = 60_000, 8000
+TRIALS, TRIALS_WITHOUT_TIGHTNESS = 100_000, 8000
 
 
 @click.command("worst-case")
