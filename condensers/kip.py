@@ -14,7 +14,7 @@ end (condensers/whitening.py), so that victims can train on them beside real rec
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -178,6 +178,9 @@ def _targets(
         class_minibatch(members[:, records], config.batch // pool.num_classes, randomness, step, label)
         for label, records in enumerate(pool.class_slices)
     ]
+    if drawn is not None and not space.whitenings:
+        augmented = augment(space.records.view(-1, *pool.images.shape[1:]), drawn).flatten(1)
+        space, drawn = replace(space, records=augmented), None
     for run in range(len(members)):
         parts = zip(batches, pool.class_slices, strict=True)
         chosen = np.concatenate([order[taken[run] > 0] + records.start for (order, taken), records in parts])
