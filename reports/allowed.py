@@ -5,14 +5,14 @@ from numpy.typing import NDArray
 
 from reports.distributions import Floats, allowed_true_positive_rate
 from reports.rounding import percent
-from reports.schema import Report, Tradeoff
+from reports.schema import HasCurve, Tradeoff
 from reports.wording import claimed_epsilon
 
 FEWEST = 10
 _ROUNDING = 1e-9
 
 
-def allowed_region(report: Report) -> Tradeoff | None:
+def allowed_region(report: HasCurve) -> Tradeoff | None:
     """The record's trade-off curve; in a record without one, the two lines of the claimed (ε, δ)."""
     epsilon = claimed_epsilon(report.claimed)
     if report.tradeoff is not None or report.claimed is None or epsilon is None:
@@ -31,7 +31,7 @@ def allowed_at(region: Tradeoff, false_positive_rate: Floats) -> Floats:
     return np.interp(false_positive_rate, region.false_positive_rate, region.true_positive_rate)
 
 
-def lies_outside(report: Report, region: Tradeoff, num_nonmembers: int) -> NDArray[np.bool_]:
+def lies_outside(report: HasCurve, region: Tradeoff, num_nonmembers: int) -> NDArray[np.bool_]:
     """At which rates of the curve the whole interval of the true positive rate is more than the guarantee allows.
 
     Only where at least `FEWEST` false positives are behind a rate: with fewer the rate itself is hardly known, and at
@@ -42,7 +42,7 @@ def lies_outside(report: Report, region: Tradeoff, num_nonmembers: int) -> NDArr
     return (rates >= FEWEST / num_nonmembers) & (lower > allowed_at(region, rates) + _ROUNDING)
 
 
-def explain_outside(report: Report, region: Tradeoff, num_nonmembers: int) -> str:
+def explain_outside(report: HasCurve, region: Tradeoff, num_nonmembers: int) -> str:
     """What the shaded region is and whether the curve leaves it."""
     rates = np.asarray(report.roc.curve["false_positive_rate"], dtype=np.float64)
     outside = rates[lies_outside(report, region, num_nonmembers)]

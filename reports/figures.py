@@ -13,7 +13,7 @@ from reports.allowed import FEWEST, allowed_at, allowed_region, lies_outside
 from reports.distributions import Floats, RecordExposure, ScoreHistogram
 from reports.epsilon_rows import EpsilonRow, right_end
 from reports.rounding import decimals_apart, down, percent, up
-from reports.schema import Claim, EpsilonBound, Report
+from reports.schema import Claim, EpsilonBound, HasCurve
 from reports.style import ALLOWED, BLUE, GREY, INK, ORANGE, PALE, VERMILLION
 from reports.wording import claimed_epsilon, headline
 
@@ -71,7 +71,7 @@ def draw_epsilon_rows(axes: Axes, rows: Sequence[EpsilonRow], labels: Sequence[s
     axes.spines["left"].set_visible(False)
 
 
-def draw_roc_logarithmic(axes: Axes, report: Report, *, num_nonmembers: int) -> None:
+def draw_roc_logarithmic(axes: Axes, report: HasCurve, *, num_nonmembers: int) -> None:
     """TPR against FPR on logarithmic axes, down to the rates that the number of non-members resolves."""
     roc = report.roc
     rates = np.asarray(roc.curve["false_positive_rate"])
@@ -108,7 +108,7 @@ def lowest_rate(rates: Floats, num_nonmembers: int) -> float:
     return float(10.0 ** math.floor(math.log10(max(rates[rates > 0].min(), 1 / num_nonmembers)) + 1e-9))
 
 
-def draw_roc_linear(axes: Axes, report: Report, *, num_nonmembers: int) -> None:
+def draw_roc_linear(axes: Axes, report: HasCurve, *, num_nonmembers: int) -> None:
     rates = np.asarray(report.roc.curve["false_positive_rate"])
     axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="false positive rate", ylabel="true positive rate")
     _draw_roc(axes, report, np.linspace(0, 1, 400), num_nonmembers, keep=np.ones(rates.size, dtype=bool))
@@ -119,7 +119,7 @@ def draw_roc_linear(axes: Axes, report: Report, *, num_nonmembers: int) -> None:
     axes.set_axisbelow(True)
 
 
-def _draw_roc(axes: Axes, report: Report, grid: Floats, num_nonmembers: int, *, keep: NDArray[np.bool_]) -> None:
+def _draw_roc(axes: Axes, report: HasCurve, grid: Floats, num_nonmembers: int, *, keep: NDArray[np.bool_]) -> None:
     """The curve in the area that the guarantee allows: shaded; the forbidden area is hatched."""
     roc = report.roc
     curve = {name: np.asarray(values)[keep] for name, values in roc.curve.items()}

@@ -6,6 +6,7 @@ stay out, so that equal audits give equal bytes.
 
 import json
 import math
+import typing
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -129,6 +130,17 @@ class Tradeoff:
                 f"trade-off curve: {len(self.false_positive_rate)} false and {len(self.true_positive_rate)} true "
                 "positive rates; as many of both are needed, at least one"
             )
+
+
+class HasCurve(typing.Protocol):
+    """Any record with an operating characteristic, and with a claim to hold it against or none."""
+
+    @property
+    def roc(self) -> Roc: ...
+    @property
+    def claimed(self) -> Claim | None: ...
+    @property
+    def tradeoff(self) -> Tradeoff | None: ...
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -63,7 +63,7 @@ def write_visual_pdf(report: VisualReport, pictures: Pictures, path: Path) -> No
         write_atomically(path, lambda stream: _save(stream, document, report))
         figure = Figure(figsize=(4.6, 4.4))
         axes = figure.add_axes((0.14, 0.11, 0.82, 0.86))
-        draw_roc_logarithmic(axes, report.roc, report.claimed, num_nonmembers=_num_non_members(report))
+        draw_roc_logarithmic(axes, report, num_nonmembers=_num_non_members(report))
         write_png(figure, path.parent / "figures" / "roc.png")
         width, height = _panel_size(report, pictures)
         figure = Figure(figsize=(width * 0.8, height * 0.8))
@@ -232,7 +232,7 @@ def _set_roc(document: Document, report: VisualReport) -> None:
     best = next(finding for finding in report.distances if finding.bound == report.epsilon)
     document.heading(f"Distance of members and non-members to the nearest image, by {best.name}", keep=186)
     axes = put_axes(document.sheet, MARGIN + 40, document.y + 4, 170, 150)
-    draw_roc_logarithmic(axes, report.roc, report.claimed, num_nonmembers=_num_non_members(report))
+    draw_roc_logarithmic(axes, report, num_nonmembers=_num_non_members(report))
     put_text(
         document.sheet,
         "Every record of the pool is scored by minus its distance to the nearest synthetic image of its class; band "

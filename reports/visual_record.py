@@ -88,6 +88,7 @@ class VisualReport:
     run_directory: str
     pdf: str
     utility: None = None
+    tradeoff: None = None
     attack: str = "visual"
     level: str = "set"
     schema: str = VISUAL_SCHEMA
