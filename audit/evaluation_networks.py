@@ -1,4 +1,4 @@
-"""The six networks on which condensed sets are compared (Zhao & Bilen, arXiv:2110.04181, Table 3; their code base).
+"""The six networks on which condensed sets are compared: those of the DC/DSA/DM code base (Zhao & Bilen).
 
 A network is a tuple of layers, and it is run in stacked form: parameters carry a leading axis of networks, images
 `[networks or 1, batch, …]`; the networks of all seeds are one grouped convolution. Sizes, paddings and instance norm

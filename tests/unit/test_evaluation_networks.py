@@ -1,4 +1,4 @@
-"""The networks of `audit utility`: published sizes, and torch's own layers as oracle."""
+"""The networks of `audit utility`: the official sizes, and torch's own layers as oracle."""
 
 import numpy as np
 import pytest
@@ -9,9 +9,8 @@ from audit.evaluation_networks import ARCHITECTURES, draw_networks, make_network
 from condensers.errors import BadConfig
 from condensers.networks import Network, classify, draw_parameters
 
-# On 3×32×32 and ten classes. ConvNet: "320K" of arXiv:2006.05929; VGG11 and ResNet18 with affine norms: the figures of
-# the public pytorch-cifar code, from which the official networks derive; the others follow from the layers' sizes.
-PUBLISHED = {
+# On 3×32×32 and ten classes: the sizes of the layers in networks.py of the DC/DSA/DM code, summed by hand.
+OFFICIAL_LAYERS = {
     "convnet": 320_010,
     "mlp": 411_146,
     "lenet": 62_006,
@@ -26,8 +25,8 @@ def generators(count):
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
-def test_number_of_parameters_against_published(name):
-    assert make_network(name, (3, 32, 32), 10).num_parameters == PUBLISHED[name]
+def test_number_of_parameters_against_the_official_layers(name):
+    assert make_network(name, (3, 32, 32), 10).num_parameters == OFFICIAL_LAYERS[name]
 
 
 def test_lenet_on_28_pixels_against_the_classical_count():

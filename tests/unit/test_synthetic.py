@@ -269,3 +269,13 @@ def test_grid_is_a_small_png_with_a_cell_for_every_image():
     assert picture.ndim == 3
     rows, columns = 3, 2
     assert picture.shape[0] / picture.shape[1] == pytest.approx(rows / columns, rel=0.01)
+
+
+def test_official_constants_against_the_dc_dsa_dm_code():
+    """Its get_dataset, as copies of it in public repositories have it."""
+    assert {name: (how.mean, how.std) for name, how in OFFICIAL.items()} == {
+        "mnist": ((0.1307,), (0.3081,)),
+        "fashion-mnist": ((0.2861,), (0.3530,)),
+        "svhn": ((0.4377, 0.4438, 0.4728), (0.1980, 0.2010, 0.1970)),
+        "cifar10": ((0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)),
+    }

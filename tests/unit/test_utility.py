@@ -142,18 +142,7 @@ def run(monkeypatch, capsys):
     return call
 
 
-SMALL = (
-    "--epochs",
-    "60",
-    "--set",
-    "victim.width=16",
-    "--set",
-    "iterations=40",
-    "--set",
-    "width=16",
-    "--records",
-    "700",
-)
+SMALL = ("--epochs", "60", "--set", "victim.width=16", "--set", "iterations=60", "--set", "width=16")
 
 
 def test_dm_beats_the_random_subset_on_digits(run, tmp_path):
