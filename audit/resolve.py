@@ -7,6 +7,7 @@ from typing import Any
 from attacks.registry import get_attack
 from attacks.victims import PRESETS, VictimConfig, check_queries, victim_network
 from audit import settings
+from audit.auxiliary import attach_auxiliary
 from audit.data.load import load_pool, pool_checksum
 from audit.game import nominal_class_sizes
 from audit.settings import AuditConfig
@@ -38,6 +39,7 @@ def resolve_config(attack_name: str, flags: dict[str, Any]) -> tuple[AuditConfig
     device = "cpu" if device.startswith("cpu") else device
     ipc = settings.resolve_ipc(pool, flags["ipc"], flags["ratio"])
     method_config = settings.resolve_method(method, flags["preset"], pool, ipc=ipc, init=flags["init"], changes=changes)
+    pool, method_config = attach_auxiliary(pool, method_config, flags["dataset"], flags["data_root"])
     method_config = _pay(method, method_config, pool, flags, changes)
     victim = settings.resolve_victim(PRESETS, flags["preset"], pool, changes)
     values = vars(method_config)

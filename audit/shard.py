@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from attacks.victims import VictimConfig, query_victims, train_victims, victim_network
+from audit.auxiliary import attach_auxiliary
 from audit.data.load import load_pool, pool_checksum
 from audit.game import Game, nominal_class_sizes
 from audit.settings import AuditConfig
@@ -49,6 +50,10 @@ def load_checked_pool(config: AuditConfig, data_root: Path | None) -> Pool:
     pool = load_pool(config.dataset, data_root=data_root, records=config.records)
     if pool_checksum(pool) != config.data_checksum:
         raise BadData(f"{config.dataset} has changed since this run was started; start a new one")
+    method_config = get_method(config.method).config(**config.method_config)
+    pool, found = attach_auxiliary(pool, method_config, config.dataset, data_root)
+    if found != method_config:
+        raise BadData(f"{found.auxiliary} has changed since this run was started; start a new one")
     return pool
 
 

@@ -15,6 +15,8 @@ Scores (higher: the canary was in). A sound mechanism leaves none of them below 
 - "likelihood": the sum of the log-likelihood ratios of all releases.
 - "spread": the largest minus the smallest projection over the steps, which noise used twice cannot hide.
 - "reference": the largest gap to a run known to have no records, which noise shared by runs cannot hide.
+- "seed search", where the noise comes from one of few seeds (audit/reseeded.py): in how many releases the canary and
+  one of the seeds explain what was heard.
 """
 
 from dataclasses import dataclass
@@ -23,6 +25,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from audit.reseeded import explained_by_a_seed
 from condensers.errors import BadConfig
 from condensers.ledger import EVERYBODY, Poisson
 from condensers.mechanism import Release, Request, clip_vectors
@@ -80,6 +83,7 @@ class Eavesdropper:
         runs = len(trials.labels)
         self.likelihood = np.zeros(runs)
         self._low, self._high, self._gap = np.full(runs, np.inf), np.full(runs, -np.inf), np.zeros(runs)
+        self._found: np.ndarray | None = None
         self.shortest = np.inf  # of the canary's clipped vectors, in clipping norms
 
     def __call__(self, release: Release) -> None:
@@ -109,6 +113,16 @@ class Eavesdropper:
         if self._trials.design == "alone":
             pull = np.zeros_like(pull)
         self.likelihood[rows] += log_likelihood_ratio(heard, reach, pull, request.sampling, release.noise_multiplier)
+        if release.noise_seeds is not None:
+            scale = release.noise_multiplier * release.clip
+            found = explained_by_a_seed(
+                sums.cpu().numpy()[rows],
+                canary.expand_as(sums).cpu().numpy()[rows],
+                scale,
+                release.noise_seeds,
+            )
+            self._found = np.zeros(len(self.likelihood)) if self._found is None else self._found
+            self._found[rows] += found
         self._low[rows] = np.minimum(self._low[rows], heard)
         self._high[rows] = np.maximum(self._high[rows], heard)
         self._gap[rows] = np.maximum(self._gap[rows], np.abs(heard - known))
@@ -124,7 +138,8 @@ class Eavesdropper:
     def scores(self) -> dict[str, np.ndarray]:
         """By name; those that the design is for."""
         found = {"likelihood": self.likelihood, "spread": self._high - self._low, "reference": self._gap}
-        return {name: found[name] for name in DESIGNS[self._trials.design]}
+        scores = {name: found[name] for name in DESIGNS[self._trials.design]}
+        return scores if self._found is None else {**scores, "seed search": self._found}
 
 
 def log_likelihood_ratio(
