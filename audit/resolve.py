@@ -8,6 +8,7 @@ from attacks.canaries import parse_canaries, plant_canaries, spell_canaries
 from attacks.registry import get_attack
 from attacks.victims import PRESETS, VictimConfig, check_queries, victim_network
 from audit import settings
+from audit.auxiliary import attach_auxiliary
 from audit.data.load import load_pool, pool_checksum
 from audit.game import nominal_class_sizes
 from audit.settings import AuditConfig
@@ -48,6 +49,7 @@ def resolve_config(attack_name: str, flags: dict[str, Any]) -> tuple[AuditConfig
     device = "cpu" if device.startswith("cpu") else device
     ipc = settings.resolve_ipc(pool, flags["ipc"], flags["ratio"])
     method_config = settings.resolve_method(method, flags["preset"], pool, ipc=ipc, init=flags["init"], changes=changes)
+    pool, method_config = attach_auxiliary(pool, method_config, flags["dataset"], flags["data_root"])
     method_config = settle_noise(
         method,
         method_config,

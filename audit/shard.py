@@ -15,6 +15,7 @@ from torch import Tensor
 
 from attacks.canaries import canary_kinds, parse_canaries, plant_canaries
 from attacks.victims import VictimConfig, query_victims, train_victims, victim_network
+from audit.auxiliary import attach_auxiliary
 from audit.data.load import load_pool, pool_checksum
 from audit.game import Game, nominal_class_sizes
 from audit.settings import AuditConfig
@@ -50,6 +51,10 @@ def load_checked_pool(config: AuditConfig, data_root: Path | None) -> Pool:
     pool = load_pool(config.dataset, data_root=data_root, records=config.records)
     if pool_checksum(pool) != config.data_checksum:
         raise BadData(f"{config.dataset} has changed since this run was started; start a new one")
+    method_config = get_method(config.method).config(**config.method_config)
+    pool, found = attach_auxiliary(pool, method_config, config.dataset, data_root)
+    if found != method_config:
+        raise BadData(f"{found.auxiliary} has changed since this run was started; start a new one")
     return plant_canaries(pool, parse_canaries(config.canaries), config.seed)
 
 

@@ -22,6 +22,8 @@ Scores (higher: the canary was in). A sound mechanism leaves none of them below 
 - "reference": the largest gap to a run known to have no records, which noise shared by runs cannot hide.
 - "energy": the largest squared length of a release at right angles to the canary, in units of the claimed noise. The
   canary adds nothing there, unless it changes the noise.
+- "seed search", where the noise comes from one of few seeds (audit/reseeded.py): in how many releases the canary and
+  one of the seeds explain what was heard.
 """
 
 from dataclasses import dataclass
@@ -30,6 +32,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from audit.reseeded import explained_by_a_seed
 from condensers.ledger import EVERYBODY, Entries, FixedSize
 from condensers.mechanism import Release, Request, clip_vectors, sensitivity
 from condensers.pool import Pool
@@ -129,6 +132,7 @@ class Eavesdropper:
         runs = len(trials.labels)
         self.likelihood, self._gap, self._energy = np.zeros(runs), np.zeros(runs), np.zeros(runs)
         self._low, self._high = np.full(runs, np.inf), np.full(runs, -np.inf)
+        self._found: np.ndarray | None = None
         self.shortest = np.inf  # of the canary's clipped vectors, in clipping norms
         self._squares: list[float] = []
 
@@ -168,6 +172,10 @@ class Eavesdropper:
         self._high[rows] = np.maximum(self._high[rows], projections)
         self._gap[rows] = np.maximum(self._gap[rows], (along - direction @ known).abs().cpu().numpy())
         self._energy[rows] = np.maximum(self._energy[rows], beside.cpu().numpy())
+        if release.noise_seeds is not None:
+            found = explained_by_a_seed(heard.cpu().numpy(), canary.cpu().numpy(), noise, release.noise_seeds)
+            self._found = np.zeros(len(self.likelihood)) if self._found is None else self._found
+            self._found[rows] += found
 
     def _vectors(self, release: Release, request: Request, records: np.ndarray, rows: np.ndarray) -> Tensor:
         """Clipped vectors `[rows, dim]` of the record that each run is about, by its own network where it has one."""
@@ -187,7 +195,8 @@ class Eavesdropper:
             "reference": self._gap,
             "energy": self._energy,
         }
-        return {name: found[name] for name in DESIGNS[self._trials.design]}
+        scores = {name: found[name] for name in DESIGNS[self._trials.design]}
+        return scores if self._found is None else {**scores, "seed search": self._found}
 
 
 def log_likelihood_ratio(

@@ -116,12 +116,12 @@ def plan_dosser(config: DosserConfig, class_sizes: tuple[float, ...]) -> Entries
     config=DosserConfig,
     presets={
         "quick": {
-            "iterations": 100,
+            "iterations": 50,
             "optimisation_steps": 500,
             "batch": 20,
-            "learning_rate": 0.1,
+            "learning_rate": 0.05,
             "subspace": 20,
-            "auxiliary_images": 40,
+            "auxiliary_images": 30,
             "auxiliary_noise": 1.0,
             "width": 32,
             "depth": 2,
@@ -352,7 +352,7 @@ def auxiliary_images(
             )
         chosen = randomness.public("auxiliary images").choice(len(door.auxiliary), count, replace=False)
         shared = door.auxiliary[to_device(chosen, door.device)]
-    return lambda means: shared.unsqueeze(0)
+    return lambda _: shared.unsqueeze(0)
 
 
 def _vary_means(means: Tensor, *, count: int, operations: tuple[str, ...], randomness: PublicRandomness) -> Tensor:
