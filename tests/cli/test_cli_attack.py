@@ -265,7 +265,7 @@ def test_json_against_the_names_of_the_design(run: Run, tmp_path: Path, monkeypa
     assert stored["digest"] in directory.name
     assert str(tmp_path) not in (directory / "report.json").read_text()
     assert sorted(path.name for path in directory.iterdir()) == [
-        "config.json", "figures", "report.json", "report.pdf", "scores.parquet", "shards", "timing.json",
+        "config.json", "figures", "report.html", "report.json", "report.pdf", "scores.parquet", "shards", "timing.json",
     ]  # fmt: skip
 
     table = pd.read_parquet(directory / "scores.parquet")
