@@ -14,6 +14,8 @@ The canary's label is its number modulo the classes. Canaries stand behind the o
 is one follows from the labels and the counts alone.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -74,7 +76,7 @@ def plant_canaries(pool: Pool, counts: dict[str, int], seed: int) -> Pool:
         images[torch.from_numpy(chosen)] = _MAKERS[kind](pool, labels[chosen], seed)
     together = torch.cat([pool.images.cpu(), images])
     images, sorted_labels = sort_by_class(together, torch.cat([pool.labels.cpu(), torch.from_numpy(labels)]))
-    return Pool(name=pool.name, images=images, labels=sorted_labels, num_classes=pool.num_classes)
+    return replace(pool, images=images, labels=sorted_labels)
 
 
 def _planted(num_classes: int, counts: dict[str, int]) -> tuple[np.ndarray, np.ndarray]:

@@ -4,7 +4,7 @@ The quarter is the same for every seed and command, so that a set made with `aud
 what `audit utility` tests on.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -52,4 +52,4 @@ def hold_out(pool: Pool) -> tuple[Pool, Pool]:
 
 def _part(pool: Pool, rows: np.ndarray) -> Pool:
     index = torch.from_numpy(np.flatnonzero(rows))
-    return Pool(name=pool.name, images=pool.images[index], labels=pool.labels[index], num_classes=pool.num_classes)
+    return replace(pool, images=pool.images[index], labels=pool.labels[index])
