@@ -50,9 +50,12 @@ def condense(**flags: Any) -> int:
     A private method's noise comes from the operating system, and the ε that was spent stands on the label. The same
     command goes on after an interruption.
     """
+    from dataclasses import replace
+
     import torch
 
     from audit import settings
+    from audit.auxiliary import attach_auxiliary
     from audit.condensation import check_seed, condense_for_release, resolve_condensation
     from audit.data.load import load_pool
     from audit.release import check_vacant, make_label, parse_formats, write_release
@@ -81,6 +84,8 @@ def condense(**flags: Any) -> int:
         changes=changes,
         compiled=flags["compiled"],
     )
+    attached, config = attach_auxiliary(pool, condensation.config, flags["dataset"], flags["data_root"])
+    pool, condensation = attached.to(pool.images.device), replace(condensation, config=config)
 
     def publish(batch: Any, ledger: Any) -> tuple[dict[str, Any], dict[str, Path]]:
         label = make_label(

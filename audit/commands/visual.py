@@ -106,8 +106,10 @@ def _check(flags: dict[str, Any]) -> None:
 def _resolve(flags: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
     """The complete configuration, the pool, and the perceptual distances by name."""
     from audit import settings
+    from audit.auxiliary import attach_auxiliary
     from audit.data.load import load_pool, pool_checksum
-    from audit.resolve import split_changes
+    from audit.game import nominal_class_sizes
+    from audit.resolve import settle_noise, split_changes
     from audit.visual import NETWORKS, VisualConfig
     from condensers.registry import get_method
 
@@ -118,7 +120,15 @@ def _resolve(flags: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
     pool = load_pool(flags["dataset"], data_root=flags["data_root"], records=flags["records"])
     ipc = settings.resolve_ipc(pool, flags["ipc"], flags["ratio"])
     method_config = settings.resolve_method(method, flags["preset"], pool, ipc=ipc, init=flags["init"], changes=changes)
-    method_config = _calibrate(method, method_config, pool, flags)
+    pool, method_config = attach_auxiliary(pool, method_config, flags["dataset"], flags["data_root"])
+    method_config = settle_noise(
+        method,
+        method_config,
+        nominal_class_sizes(pool),
+        epsilon=flags["epsilon"],
+        delta=flags["delta"],
+        changes=changes,
+    )
     weights, left_out = _find_weights(flags, pool)
     names = tuple(name for name in flags["distances"] or DISTANCES if name == "l2" or name in weights)
     config = VisualConfig(
@@ -185,18 +195,6 @@ def _load_metrics(weights: dict[str, Any], device: str) -> dict[str, Any]:
     return {
         name: load_perceptual(found.network, found.tensors, torch.device(device)) for name, found in weights.items()
     }
-
-
-def _calibrate(method: Any, config: Any, pool: Any, flags: dict[str, Any]) -> Any:
-    if flags["epsilon"] is None:
-        return config
-    from audit.accounting.ledger import calibrate_method
-    from audit.game import nominal_class_sizes
-
-    if any(pair.startswith("noise_multiplier=") for pair in flags["changes"]):
-        raise BadConfig("--epsilon and --set noise_multiplier both decide the noise: give one of them")
-    sizes = nominal_class_sizes(pool)
-    return calibrate_method(method, config, sizes, epsilon=flags["epsilon"], delta=flags["delta"])
 
 
 def _command(config: Any) -> str:
