@@ -28,7 +28,7 @@ SMALLEST_SIDE = 64
 _SHIFT, _SCALE = (-0.030, -0.088, -0.188), (0.458, 0.448, 0.450)
 _TINY = 1e-10
 _RECORDS_AT_ONCE = 16
-_BYTES_OF_IMAGES = 512 << 20
+_BYTES_OF_IMAGES = 256 << 20
 
 Tick = Callable[[int], None]
 
@@ -186,7 +186,7 @@ def pairwise_lpips(
 
 
 def _image_blocks(metric: Perceptual, images: Tensor) -> Iterator[tuple[slice, list[Tensor]]]:
-    """Images with their vectors, as many at a time as have vectors of half a gibibyte."""
+    """Images with their vectors, as many at a time as have vectors of 256 MiB."""
     with torch.inference_mode():
         size = sum(4 * vectors.shape[1] for vectors in embed(metric, images[:1]))
         most = max(1, _BYTES_OF_IMAGES // size)

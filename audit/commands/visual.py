@@ -226,7 +226,7 @@ def _for_people(report: Any) -> str:
         low, high = finding.roc.auc_interval
         lines += [
             f"{finding.name:<15}{describe_finding(finding)} "
-            f"(adjusted for {len(report.distances)} distances: {small(float(f'{finding.p_value_adjusted:.2g}'))})",
+            f"(adjusted for the number of distances: {small(float(f'{finding.p_value_adjusted:.2g}'))})",
             f"{'':<15}ε ≥ {down(finding.bound.lower)} ({finding.bound.confidence:.0%} confidence, δ = "
             f"{finding.bound.delta:g}; had every guess been right: {down(finding.most_certifiable)}), "
             f"AUC {finding.roc.auc:.4f} [{low:.4f}, {high:.4f}]",
