@@ -1,6 +1,7 @@
 """The tables of a report, the same on paper and on the screen: titles and finished cells."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -253,10 +254,17 @@ def _cell(value: Any) -> str:
             return f"≥ {down(max(lower, 0))}"
         case {"auc": float() as auc}:
             return f"AUC {auc:.3f}"
+        case dict() if value and all(_is_rate(name, rate) for name, rate in value.items()):
+            return ", ".join(f"{percent(rate, 1)} at {percent(float(name))}" for name, rate in sorted(value.items()))
         case [float() | int() as low, float() | int() as high] | (float() | int() as low, float() | int() as high):
             return f"[{low:.3g}, {high:.3g}]".replace("-", "−")
         case _:
             return str(value)
+
+
+def _is_rate(name: Any, rate: Any) -> bool:
+    """Whether this is a true positive rate under the false positive rate that it was measured at."""
+    return isinstance(name, str) and isinstance(rate, float) and re.fullmatch(r"0?\.\d+|1e-\d+", name) is not None
 
 
 def _ceiling(ceiling: float) -> str:

@@ -227,12 +227,16 @@ def test_groups_of_any_make_become_a_table_against_cells() -> None:
         num_records: int
         auc: float
         interval: tuple[float, float]
+        tpr_at_fpr: dict[str, float]
         epsilon: dict[str, float]
         note: str | None = None
 
-    group = Group(name="crafted", num_records=1500, auc=0.75, interval=(0.7, 0.8), epsilon={"lower": 1.239})
+    rates = {"0.01": 0.0625, "0.001": 0.0213}
+    group = Group(
+        name="crafted", num_records=1500, auc=0.75, interval=(0.7, 0.8), tpr_at_fpr=rates, epsilon={"lower": 1.239}
+    )
     cells = groups_table([group, replace(group, name="ordinary")]).rows[0]
-    assert cells == ("crafted", "1\u202f500", "0.75", "[0.7, 0.8]", "≥ 1.23", "–")
+    assert cells == ("crafted", "1\u202f500", "0.75", "[0.7, 0.8]", "2.1% at 0.1%, 6.2% at 1%", "≥ 1.23", "–")
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (0.0, 8.8), (-5.3, 21.7), (0.2, 1.0), (0.0, 0.004)])
