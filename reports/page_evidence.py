@@ -7,7 +7,7 @@ import numpy as np
 from reports.distributions import ScoreHistogram, allowed_true_positive_rate
 from reports.figures import draw_roc_linear, draw_roc_logarithmic, draw_scores
 from reports.layout import Column, Document, put_axes, put_text
-from reports.rounding import count, down, measured_percent, ordinary, percent, small
+from reports.rounding import count, down, measured, measured_percent, ordinary, percent, small
 from reports.schema import Report
 from reports.style import CAPTION, MARGIN, TEXT_WIDTH
 from reports.wording import claimed_epsilon, describe_kind, explain_headline
@@ -113,8 +113,40 @@ def set_bounds(document: Document, report: Report) -> None:
         "a correction for the choice of the threshold: a figure to compare with theirs, NO BOUND on ε.",
         CAPTION,
     )
+    if report.groups:
+        _set_groups(document, report)
     if report.protocols:
         _set_protocols(document, report)
+
+
+def _set_groups(document: Document, report: Report) -> None:
+    document.heading("Ordinary records and canaries", keep=40 + 16 * len(report.groups))
+    levels = sorted(report.roc.tpr_at_fpr, key=float)
+    columns = [
+        Column(title="records", share=0.18),
+        Column(title="number", share=0.12, align="right"),
+        Column(title="AUC", share=0.12, align="right"),
+        Column(title="interval", share=0.22, align="right"),
+        *(Column(title=f"TPR at {percent(float(level))}", share=0.13, align="right") for level in levels),
+        Column(title="ε", share=0.10, align="right"),
+    ]
+    rows = [
+        [
+            group.name,
+            count(group.num_records),
+            *measured(group.auc, group.auc_interval),
+            *(percent(group.tpr_at_fpr[level], 2) for level in levels),
+            f"≥ {down(max(group.epsilon.lower, 0))}",
+        ]
+        for group in report.groups
+    ]
+    document.table(columns, rows, after=3)
+    document.paragraph(
+        "Canaries were planted to be found; each was in every run with probability ½, like any record. The verdict "
+        "rests on all records together. The bounds of this table hold together: the confidence is shared among "
+        f"{len(report.groups)} tries.",
+        CAPTION,
+    )
 
 
 def _set_protocols(document: Document, report: Report) -> None:
