@@ -6,9 +6,9 @@ arXiv:2101.04535, and Jagielski et al. 2020, arXiv:2006.07709, plant such record
 - mislabelled: a copy of a record of another class;
 - outlier: uniform noise, or a record of the class with its range turned over, by turns;
 - blank: one value everywhere, drawn for each;
-- crafted: made to move the released set as far as no other record does. It starts as a pattern of extremes along
-  directions in which the class hardly varies and climbs, by the sign of the gradient, the squared Mahalanobis distance
-  of its embedding from its class's under public random networks, within the range of the data.
+- crafted: patterns of extreme values along directions in which the class hardly varies, chosen so that together they
+  move the class's mean as far as possible relative to all other records: greedily, the largest Mahalanobis distance
+  (D-optimal design) in pixels and in the embeddings of public random networks.
 
 The canary's label is its number modulo the classes. Canaries stand behind the ordinary records of their class, so who
 is one follows from the labels and the counts alone.
@@ -23,13 +23,14 @@ from torch import Tensor
 from condensers.errors import BadConfig
 from condensers.networks import Network, draw_parameters, embed
 from condensers.pool import Pool, sort_by_class
-from condensers.randomness import stream, to_device
+from condensers.randomness import stream
 
 KINDS = ("mislabelled", "outlier", "blank", "crafted")
 ORDINARY = "ordinary"
 MOST_CANARIES = 10_000
-CLIMB_STEPS, CLIMB_RATE, CLIMB_NETWORKS = 24, 0.1, 4
+NUM_NETWORKS, NUM_CANDIDATES = 4, 200
 RIDGE = 0.05
+CPU = torch.device("cpu")
 
 
 def parse_canaries(text: str) -> dict[str, int]:
@@ -70,7 +71,7 @@ def plant_canaries(pool: Pool, counts: dict[str, int], seed: int) -> Pool:
     if "mislabelled" in counts and pool.num_classes < 2:
         raise BadConfig("--canaries mislabelled: there is one class only")
     labels, kinds = _planted(pool.num_classes, counts)
-    images = torch.empty(len(labels), *pool.images.shape[1:])
+    images = torch.empty(len(labels), *pool.images.shape[1:], device=CPU)
     for place, kind in enumerate(counts, start=1):
         chosen = np.flatnonzero(kinds == place)
         images[torch.from_numpy(chosen)] = _MAKERS[kind](pool, labels[chosen], seed)
@@ -89,7 +90,7 @@ def _planted(num_classes: int, counts: dict[str, int]) -> tuple[np.ndarray, np.n
 def _range(pool: Pool) -> tuple[Tensor, Tensor]:
     """Least and greatest values: of the fixed normalisation for images, of each column for tables."""
     if pool.images.ndim == 4:
-        low = torch.full(tuple(pool.images.shape[1:]), -1.0)
+        low = torch.full(tuple(pool.images.shape[1:]), -1.0, device=CPU)
         return low, -low
     return pool.images.cpu().amin(0), pool.images.cpu().amax(0)
 
@@ -121,25 +122,62 @@ def _blanks(pool: Pool, labels: np.ndarray, seed: int) -> Tensor:
 
 def _crafted(pool: Pool, labels: np.ndarray, seed: int) -> Tensor:
     low, high = _range(pool)
-    network = _climbing_network(pool)
+    network = _public_network(pool)
     networks = [
-        draw_parameters(network, [stream(seed, "crafting network", number)], torch.device("cpu"))
-        for number in range(CLIMB_NETWORKS)
+        draw_parameters(network, [stream(seed, "crafting network", number)], CPU) for number in range(NUM_NETWORKS)
     ]
-    images = torch.empty(len(labels), *low.shape)
+    images = torch.empty(len(labels), *low.shape, device=CPU)
     for label in np.unique(labels):
         chosen = torch.from_numpy(np.flatnonzero(labels == label))
         own = pool.images[pool.class_slices[label]].cpu()
         generator = stream(seed, "crafted canaries", int(label))
-        images[chosen] = _climb(_extremes(own, len(chosen), low, high, generator), own, network, networks, low, high)
+        candidates = _extremes(own, NUM_CANDIDATES + len(chosen), low, high, generator)
+        images[chosen] = candidates[_spread(*_describe(own, candidates, network, networks), len(chosen))]
     return images
 
 
-def _climbing_network(pool: Pool) -> Network:
+def _public_network(pool: Pool) -> Network:
     shape = tuple(pool.images.shape[1:])
     if len(shape) == 1:
         return Network(kind="linear-relu", input_shape=shape, num_classes=pool.num_classes, width=64, depth=1)
     return Network(kind="convnet", input_shape=shape, num_classes=pool.num_classes, width=8, depth=1)
+
+
+def _describe(
+    own: Tensor, candidates: Tensor, network: Network, networks: list[dict[str, Tensor]]
+) -> tuple[Tensor, Tensor]:
+    """Pixels and embeddings of the class's records and of the candidates, less the class's mean, of equal weight."""
+    both = torch.cat([own, candidates])
+    with torch.no_grad():
+        parts = [both.flatten(1), *(embed(network, parameters, both.unsqueeze(0))[0] for parameters in networks)]
+    centred = [part.double() - part[: max(1, len(own))].double().mean(0) for part in parts]
+    scaled = [part / (part.square().sum(1).mean().sqrt() + 1e-12) for part in centred]
+    together = torch.cat(scaled, 1)
+    return together[: len(own)], together[len(own) :]
+
+
+def _spread(own: Tensor, candidates: Tensor, count: int) -> list[int]:
+    """Greedy D-optimal choice: each adds the most to the determinant of the scatter of the class and those chosen.
+
+    In the dual form: distances under (XᵀX + ρ)⁻¹ come from inner products alone.
+    """
+    ridge = RIDGE * float(own.square().sum(1).mean() if len(own) else 1.0) + 1e-12
+    inner = candidates @ candidates.T
+    if len(own):
+        crossed = candidates @ own.T
+        inner = inner - crossed @ torch.linalg.solve(
+            own @ own.T + ridge * torch.eye(len(own), dtype=torch.float64, device=CPU), crossed.T
+        )
+    left = inner / ridge
+    chosen: list[int] = []
+    for _ in range(count):
+        distances = left.diagonal().clone()
+        distances[chosen] = -1.0
+        best = int(distances.argmax())
+        chosen.append(best)
+        # Sherman & Morrison: the scatter has the chosen one in it from now on.
+        left = left - torch.outer(left[:, best], left[best]) / (1 + left[best, best])
+    return chosen
 
 
 def _extremes(own: Tensor, count: int, low: Tensor, high: Tensor, generator: np.random.Generator) -> Tensor:
@@ -148,31 +186,9 @@ def _extremes(own: Tensor, count: int, low: Tensor, high: Tensor, generator: np.
     centred = flat - flat.mean(0) if len(flat) else flat
     covariance = centred.T @ centred / max(1, len(flat))
     ridge = RIDGE * float(covariance.diagonal().mean()) + 1e-12
-    values, vectors = torch.linalg.eigh(covariance + ridge * torch.eye(len(covariance), dtype=torch.float64))
-    noise = to_device(generator.standard_normal((count, len(values))), torch.device("cpu"))
-    shaped = ((noise / values.sqrt()) @ vectors.T).view(count, *low.shape)
-    return torch.where(shaped > 0, high, low)
-
-
-def _climb(
-    images: Tensor, own: Tensor, network: Network, networks: list[dict[str, Tensor]], low: Tensor, high: Tensor
-) -> Tensor:
-    """Gradient signs up the squared Mahalanobis distance, one network after the other, within the range."""
-    distances = []
-    for parameters in networks:
-        with torch.no_grad():
-            features = embed(network, parameters, own.unsqueeze(0))[0] if len(own) else torch.zeros(1, 1)
-        mean = features.mean(0)
-        covariance = (features - mean).T @ (features - mean) / len(features)
-        ridge = RIDGE * float(covariance.diagonal().mean()) + 1e-12
-        distances.append((mean, torch.linalg.inv(covariance + ridge * torch.eye(len(covariance)))))
-    for step in range(CLIMB_STEPS):
-        parameters, (mean, precision) = networks[step % len(networks)], distances[step % len(networks)]
-        leaf = images.detach().requires_grad_()
-        gap = embed(network, parameters, leaf.unsqueeze(0))[0] - mean
-        (gradient,) = torch.autograd.grad(((gap @ precision) * gap).sum(), leaf)
-        images = torch.clamp(images + CLIMB_RATE * (high - low) * gradient.sign(), low, high)
-    return images
+    noise = torch.from_numpy(generator.standard_normal((len(covariance), count)))
+    shaped = torch.linalg.solve(covariance + ridge * torch.eye(len(covariance), dtype=torch.float64, device=CPU), noise)
+    return torch.where(shaped.T.view(count, *low.shape) > 0, high, low)
 
 
 _MAKERS = {"mislabelled": _mislabelled, "outlier": _outliers, "blank": _blanks, "crafted": _crafted}

@@ -34,10 +34,8 @@ def fit_odds(statistic: np.ndarray, members: np.ndarray) -> Odds:
     fitted = isotonic_regression(inside / counts, sample_weight=counts.astype(np.float64))
     first = np.flatnonzero(np.append(True, np.diff(fitted) > 0))
     total, held = np.add.reduceat(counts, first), np.add.reduceat(inside, first)
-    return Odds(
-        starts=values[first],
-        odds=np.log((held + PRIOR_RECORDS / 2) / (total - held + PRIOR_RECORDS / 2)),
-    )
+    odds = np.log((held + PRIOR_RECORDS / 2) / (total - held + PRIOR_RECORDS / 2))
+    return Odds(starts=values[first], odds=isotonic_regression(odds, sample_weight=total.astype(np.float64)))
 
 
 def cross_fit_odds(fit: np.ndarray, members: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -87,7 +87,7 @@ def _class_statistics(
         return np.empty((0, len(released.images), 0))
     mean = released.class_mean(label).astype(np.float64)
     centred = own - own.mean(0)
-    found = [_align(centred, mean - mean[:num_fit].mean(0))]
+    found = [_align(centred, mean - mean[:num_fit].mean(0), num_fit)]
     if num_fit >= FEWEST_FIT_RUNS:
         parts = [centred] if features is None else [centred, _centre(features[records].astype(np.float64))]
         kernel_features = np.concatenate([part / max(np.sqrt((part**2).sum(1).mean()), 1e-12) for part in parts], 1)
@@ -110,8 +110,8 @@ def _respond(mean: np.ndarray, members: np.ndarray, features: np.ndarray) -> np.
     return ratios
 
 
-def _align(centred: np.ndarray, moved: np.ndarray) -> np.ndarray:
-    """(x − x̄)ᵀ (C + ridge)⁻¹ (s̄ − E s̄) `[runs, records]`, in units of its own deviation over runs and records."""
+def _align(centred: np.ndarray, moved: np.ndarray, num_fit: int) -> np.ndarray:
+    """(x − x̄)ᵀ (C + ridge)⁻¹ (s̄ − E s̄) `[runs, records]`, in units of its deviation over fit runs and records."""
     num_records, num_pixels = centred.shape
     if num_records < num_pixels:
         gram = centred @ centred.T / num_records
@@ -122,7 +122,7 @@ def _align(centred: np.ndarray, moved: np.ndarray) -> np.ndarray:
         covariance = centred.T @ centred / num_records
         ridge = RIDGE * max(np.trace(covariance) / num_pixels, 1e-12)
         aligned = np.linalg.solve(covariance + ridge * np.eye(num_pixels), moved.T).T @ centred.T
-    return aligned / max(float(np.sqrt((aligned**2).mean())), 1e-300)
+    return aligned / max(float(np.sqrt((aligned[:num_fit] ** 2).mean())), 1e-300)
 
 
 def _approach(own: np.ndarray, released: Released, label: int, num_fit: int) -> np.ndarray:

@@ -247,7 +247,9 @@ def limits(report: Report) -> list[tuple[str, str]]:
         ),
         (
             "Other records",
-            "The records are those of the data set as it is. An outlier or a canary made for the purpose may be "
+            "Another record, or a better canary, may be exposed far more than those that were planted here."
+            if report.groups
+            else "The records are those of the data set as it is. An outlier or a canary made for the purpose may be "
             "exposed far more than the average that AUC and TPR describe.",
         ),
         (

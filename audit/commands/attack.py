@@ -150,4 +150,9 @@ def _for_people(report: Any) -> str:
         f"{protocol.name}: {percent(protocol.advantage, protocol.advantage_interval)} over {protocol.num_seeds} runs"
         for protocol in report.protocols
     ]
+    lines += [
+        f"{group.name:<15}{group.num_records} records, AUC {group.auc:.4f} [{group.auc_interval[0]:.4f}, "
+        f"{group.auc_interval[1]:.4f}], ε ≥ {down(group.epsilon.lower)}"
+        for group in report.groups
+    ]
     return "\n".join([*lines, "", report.pdf])

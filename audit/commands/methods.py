@@ -40,6 +40,7 @@ def list_all() -> dict[str, Any]:
                 "name": attack.name,
                 "summary": attack.summary,
                 "needs_fit_runs": attack.needs_fit_runs,
+                "levels": list(attack.levels),
                 "settings": _settings(attack.config, "attack."),
             }
             for attack in all_attacks().values()
@@ -71,6 +72,7 @@ def _format(found: dict[str, Any]) -> str:
     lines += ["", "", "ATTACKS (audit NAME)"]
     for attack in found["attacks"]:
         learns = "learns from shadow runs" if attack["needs_fit_runs"] else "needs no shadow runs"
+        learns += f"; --level {', '.join(attack['levels'])}"
         lines += ["", f"{attack['name']}  {attack['summary']} ({learns})", *_table(attack["settings"], {})]
     return "\n".join(lines)
 

@@ -4,7 +4,7 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
-from scipy.stats import rankdata
+from scipy.stats import norm, rankdata
 
 from attacks.registry import Attack, Observations, all_attacks
 from condensers.randomness import stream
@@ -68,6 +68,25 @@ def test_planted_signal_against_one_half(attack: Attack) -> None:
     seen, members = observe(effect=1.5)
     auc, deviation = area(members, attack.score(seen, attack.config()))
     assert auc > 0.5 + 20 * deviation
+
+
+@pytest.mark.parametrize("attack", [pytest.param(a, id=a.name) for a in all_attacks().values() if "set" in a.levels])
+@pytest.mark.parametrize("effect", [0.0, 1.5])
+def test_level_set_signals_are_scores_already(attack: Attack, effect: float) -> None:
+    """Log likelihood ratios of a Gaussian shift by `effect`: the attack keeps their power, and finds none in noise."""
+    seen, members = observe(effect=effect)
+
+    def ratio(signals: np.ndarray) -> np.ndarray:
+        return effect * (signals - np.float32(effect / 2))
+
+    told = Observations(
+        fit_signals=ratio(seen.fit_signals),
+        fit_members=seen.fit_members,
+        test_signals=ratio(seen.test_signals) if effect else seen.test_signals,
+        ratios=True,
+    )
+    auc, deviation = area(members, attack.score(told, attack.config()))
+    assert abs(auc - norm.cdf(effect / np.sqrt(2))) < 4 * deviation
 
 
 @every_attack
