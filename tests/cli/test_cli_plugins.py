@@ -16,7 +16,7 @@ from audit.cli import main
 PAGE = (ROOT / "docs" / "adding-a-method.md").read_text()
 BLOCKS = {text.split()[1]: text for text in re.findall(r"```python\n(# .*?)```", PAGE, re.DOTALL)}
 TINY = shlex.split(
-    "--shadows 8 --records 200 --set victim.width=4 --set victim.depth=1 --set victim.epochs=6 --jobs 1 --json"
+    "--shadows 24 --records 200 --set victim.width=4 --set victim.depth=1 --set victim.epochs=6 --jobs 1 --json"
 )
 
 
@@ -39,12 +39,12 @@ def run(monkeypatch, capsys, *arguments):
 
 def test_the_cookbook_has_two_methods_of_forty_lines():
     assert sorted(BLOCKS) == ["means.py", "noisy_means.py"]
-    assert all(text.count("\n") <= 41 for text in BLOCKS.values())
+    assert all(len([line for line in text.splitlines() if line]) <= 40 for text in BLOCKS.values())
 
 
 def test_the_condenser_of_the_cookbook_is_audited_by_workers(folder):
     """In a process of its own, as a person calls it: nothing but the current directory tells where the file is."""
-    command = [sys.executable, "-m", "audit.cli", "lira", "--method", "means.py:condense_means", *TINY]
+    command = [sys.executable, "-m", "audit.cli", "lira", "--method", "means.py:condense_means", "--set", "mixed=2", *TINY]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, check=False)
     assert done.returncode == 0, done.stderr
@@ -54,7 +54,8 @@ def test_the_condenser_of_the_cookbook_is_audited_by_workers(folder):
     assert "--method means.py:condense_means" in record["command"]
 
 
-def test_the_private_method_of_the_cookbook_at_the_door(folder, monkeypatch, capsys):
+@pytest.mark.usefixtures("folder")
+def test_the_private_method_of_the_cookbook_at_the_door(monkeypatch, capsys):
     code, out, err = run(
         monkeypatch, capsys, "worst-case", "--method", "noisy_means:noisy-means", "--trials", "2000", "--rate", "1",
         "--json",

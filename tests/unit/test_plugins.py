@@ -140,7 +140,7 @@ def test_entry_points_are_found_by_name_and_imported_only_then():
     assert get_method("dm").plugin == ""
     assert get_attack("mine").plugin
     assert config_of("blank").versions["method plugin"] == get_method("blank").plugin
-    with pytest.raises(BadConfig, match="is not one of .*blank"):
+    with pytest.raises(BadConfig, match=r"is not one of .*blank"):
         get_method("blanc")
     assert "untouched" not in sys.modules
     with pytest.raises(BadConfig, match="nobody named it"):
