@@ -24,6 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "account": ("audit.commands.account:account", "Analytic epsilon of a method or a mechanism (RDP and PLD)."),
     "epsilon": ("audit.commands.epsilon:epsilon", "Empirical epsilon of anyone's table of scores."),
     "plan": ("audit.commands.plan:plan", "How many runs a bound needs, before the compute is spent."),
+    "theory": ("audit.commands.theory:theory", "The propositions of Dong et al., tested by running the condenser."),
     "report": ("audit.commands.report:report", "Redraw the PDF of a finished run."),
     "methods": ("audit.commands.methods:methods", "The condensers and attacks there are, with their settings."),
     "data": ("audit.commands.data:data", "The data sets, whether they are here, how to get them."),
