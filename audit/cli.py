@@ -34,6 +34,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "compare": ("audit.commands.compare:compare", "All attacks and levels on the same condensations, on one ROC."),
     "ladder": ("audit.commands.ladder:ladder", "One method against ever stronger adversaries, in one table."),
     "report": ("audit.commands.report:report", "Redraw finished runs as PDF and HTML; compare several."),
+    "theory": ("audit.commands.theory:theory", "The propositions of Dong et al., tested by running the condenser."),
     "methods": ("audit.commands.methods:methods", "The condensers and attacks there are, with their settings."),
     "weights": ("audit.commands.weights:weights", "The networks LPIPS needs, whether they are here; fetching them."),
     "data": ("audit.commands.data:data", "The data sets, whether they are here, how to get them."),

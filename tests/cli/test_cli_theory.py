@@ -1,0 +1,43 @@
+import json
+import sys
+
+import pytest
+
+from audit.cli import main
+
+SMALL = ("--records", "60", "--ipc", "2", "--iterations", "3")
+
+
+def run(monkeypatch, capsys, *arguments):
+    monkeypatch.setattr(sys, "argv", ["audit", "theory", *arguments])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    printed = capsys.readouterr()
+    return stop.value.code, printed.out, printed.err
+
+
+def test_tables_and_figures(monkeypatch, capsys, tmp_path):
+    code, out, err = run(monkeypatch, capsys, *SMALL, "--out", str(tmp_path / "figures"))
+    assert code == 0
+    assert "Eq. (35)" in out
+    assert "(33) adds K_S' - K_S where ln K_S' - ln K_S belongs" in out
+    assert "no worst case" in out
+    assert "convnet, 2 images per class: done" in err
+    for name in ("figure6.png", "figure7.png", "leave_one_out.png"):
+        assert (tmp_path / "figures" / name).read_bytes().startswith(b"\x89PNG")
+
+
+def test_record_for_machines(monkeypatch, capsys, tmp_path):
+    code, out, _ = run(monkeypatch, capsys, *SMALL, "--json", "--show-records", "--out", str(tmp_path))
+    record = json.loads(out)
+    assert code == 0
+    assert len(record["condensations"]) == 6
+    assert record["config"]["iterations"] == 3
+    assert len(record["figures"]) == 3
+
+
+def test_bad_input_is_one_line_and_exit_2(monkeypatch, capsys, tmp_path):
+    code, out, err = run(monkeypatch, capsys, *SMALL, "--ipc", "0", "--out", str(tmp_path))
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert not any(tmp_path.iterdir())
