@@ -112,7 +112,7 @@ def test_dosser_against_naive_one_run(small_pool, small_members, auxiliary, pea)
     assert batch.images.shape[1] == batch.labels.shape[1] == batch.initial_records.shape[1] == (24 if pea else 6)
     for run in (0, 3):
         expected = naive_dosser(config, small_pool, small_members, run)
-        torch.testing.assert_close(batch.images[run], expected, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(batch.images[run], expected, rtol=1e-5, atol=1e-5)
 
 
 def test_signals_and_their_memory_do_not_depend_on_the_optimisation(small_pool, small_members):
