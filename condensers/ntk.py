@@ -20,6 +20,7 @@ pairs at a time, `Kernel.pairs_at_once`.
 
 from dataclasses import dataclass
 from math import pi, prod
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -54,7 +55,7 @@ class _Relu(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: FunctionCtx, grad_value: Tensor | None, grad_slope: Tensor | None) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, grad_value: Tensor | None, grad_slope: Tensor | None) -> tuple[Tensor | None, ...]:
         covariance, left, right, root, slope = ctx.saved_tensors
         grad_covariance = torch.zeros_like(covariance) if grad_value is None else grad_value * slope  # ∂T/∂Σ = Ṫ
         shared = torch.zeros_like(covariance) if grad_value is None else grad_value * root  # 4πq·∂T/∂q = √(qq′ − Σ²)

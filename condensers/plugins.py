@@ -52,11 +52,13 @@ def load_reference(reference: str, kind: type[Registered], what: str) -> tuple[R
 
     `what` says in messages what was asked for, such as "--method" and "condenser".
     """
-    return _load(reference, kind, what, os.getcwd())
+    registered: Registered
+    registered, checksum = _load(reference, kind, what, os.getcwd())  # type: ignore[arg-type]
+    return registered, checksum
 
 
 @lru_cache
-def _load(reference: str, kind: type[Registered], what: str, folder: str) -> tuple[Registered, str]:
+def _load(reference: str, kind: Any, what: str, folder: str) -> tuple[Any, str]:
     place, _, name = reference.rpartition(":")
     if not place or not name:
         raise BadConfig(f"{reference}: write a {what} of your own as module:name or path/to/file.py:name")
