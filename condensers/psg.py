@@ -42,8 +42,13 @@ SMALL_SCHEDULE = {"iterations": 5, "outer": 2, "batches": 1, "inner": 1}
 PRESETS: dict[str, dict[str, Any]] = {
     # Few steps, hence ten times the learning rate; chosen by looking at digits (docs/private-methods.md).
     "quick": {
-        **{"iterations": 20, "outer": 1, "batch": 128, "learning_rate": 1.0},
-        **{"width": 16, "depth": 2, "generator_width": 16},
+        "iterations": 20,
+        "outer": 1,
+        "batch": 128,
+        "learning_rate": 1.0,
+        "width": 16,
+        "depth": 2,
+        "generator_width": 16,
     },
     "worst-case": {"ipc": 1, **SMALL_SCHEDULE, "batch": 10, "extractor": "linear", "width": 4, "generator_width": 2},
 }
