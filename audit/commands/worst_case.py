@@ -46,7 +46,8 @@ def worst_case(**flags: Any) -> int:
 
 
 def _experiment(flags: dict[str, Any]) -> Any:
-    from audit.accounting.ledger import calibrate_method, claim_from_ledger
+    from audit.accounting.events import branches
+    from audit.accounting.ledger import calibrate_method, claim_from_ledger, ledger_event
     from audit.resolve import split_changes
     from audit.settings import check_changes, parse_changes
     from audit.worst_case import Experiment
@@ -64,6 +65,11 @@ def _experiment(flags: dict[str, Any]) -> Any:
     check_changes(changes, {"": method.config})
     config = method.config(**method.presets["worst-case"] | parse_changes(changes, method.config, prefix=""))
     class_sizes = (config.batch / flags["rate"],) * NUM_CLASSES
+    if [len(leaves) for leaves in branches(ledger_event(method.plan(config, class_sizes)))] != [1]:
+        raise BadConfig(
+            f"--method {method.name}: tightness is that of one mechanism, repeated, and these settings compose several "
+            "(of dosser: --set auxiliary=noise does not)"
+        )
     if flags["epsilon"] is not None:
         if "noise_multiplier" in changes:
             raise BadConfig("--epsilon and --set noise_multiplier both decide the noise: give one of them")
