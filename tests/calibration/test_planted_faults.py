@@ -1,4 +1,4 @@
-"""Every planted fault and every variant as published is refuted; the sound methods are not. Table: docs/faults.md."""
+"""Planted faults and variants as published are refuted, sound methods are not. Table: docs/faults.md."""
 
 import pytest
 from calibration.planted_faults import FAULTS, attempts_on, audit_the_set, examine
