@@ -218,8 +218,8 @@ def separate_targets(
         own = {name: value[run : run + 1] for name, value in parameters.items()}
         chosen = real[to_device(np.flatnonzero(row), real.device)]
         parts = [(weight_gradients(network, own, part.unsqueeze(0), label), len(part)) for part in chosen.split(size)]
-        shares = [({name: value * (num / len(chosen)) for name, value in part.items()}) for part, num in parts]
-        targets.append({name: torch.stack([share[name] for share in shares]).sum(0) for name in shares[0]})
+        shares = [{name: value * (num / len(chosen)) for name, value in part.items()} for part, num in parts]
+        targets.append({name: torch.cat([share[name] for share in shares]).sum(0, keepdim=True) for name in shares[0]})
     return {name: torch.cat([target[name] for target in targets]) for name in targets[0]}
 
 

@@ -16,7 +16,6 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -52,17 +51,20 @@ def load_reference(reference: str, kind: type[Registered], what: str) -> tuple[R
 
     `what` says in messages what was asked for, such as "--method" and "condenser".
     """
-    registered: Registered
-    registered, checksum = _load(reference, kind, what, os.getcwd())  # type: ignore[arg-type]
-    return registered, checksum
+    key = (reference, os.getcwd())
+    if key not in _LOADED:
+        _LOADED[key] = _load(reference, kind, what)
+    return _LOADED[key]
 
 
-@lru_cache
-def _load(reference: str, kind: Any, what: str, folder: str) -> tuple[Any, str]:
+_LOADED: dict[tuple[str, str], tuple[Any, str]] = {}
+
+
+def _load(reference: str, kind: type, what: str) -> tuple[Any, str]:
     place, _, name = reference.rpartition(":")
     if not place or not name:
         raise BadConfig(f"{reference}: write a {what} of your own as module:name or path/to/file.py:name")
-    module = _import_file(reference, Path(folder, place)) if place.endswith(".py") else _import(reference, place)
+    module = _import_file(reference, Path(place)) if place.endswith(".py") else _import(reference, place)
     function = _find(reference, module, name, kind, what)
     return getattr(function, MARK), _checksum({module, inspect.getmodule(function) or module})
 
@@ -90,7 +92,7 @@ def _find(reference: str, module: ModuleType, name: str, kind: type, what: str) 
 
 def _import_file(reference: str, path: Path) -> ModuleType:
     if not path.is_file():
-        raise BadConfig(f"{reference}: there is no file {path}")
+        raise BadConfig(f"{reference}: there is no file {Path.cwd() / path}")
     path = path.resolve()
     unique = f"plugin_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
     specification = importlib.util.spec_from_file_location(unique, path)
@@ -108,13 +110,17 @@ def _import(reference: str, name: str) -> ModuleType:
 
     It stands last there: nothing in it can take the place of a module that another package asks for.
     """
-    sys.path.append(os.getcwd())
+    here = os.getcwd()
+    added = here not in sys.path
+    if added:
+        sys.path.append(here)
     importlib.invalidate_caches()
     try:
         with _explained(reference, name):
             return importlib.import_module(name)
     finally:
-        sys.path.pop()
+        if added:
+            sys.path.remove(here)
 
 
 @contextmanager

@@ -22,6 +22,7 @@ def list_all() -> dict[str, Any]:
     """Everything that `--method`, `--set` and the attacks' commands can name."""
     from attacks.registry import all_attacks
     from attacks.victims import PRESETS, VictimConfig
+    from condensers.plugins import entry_points
     from condensers.registry import all_methods
 
     return {
@@ -44,6 +45,11 @@ def list_all() -> dict[str, Any]:
                 "settings": _settings(attack.config, "attack."),
             }
             for attack in all_attacks().values()
+        ],
+        "installed": [
+            {"name": point.name, "group": group, "place": point.value}
+            for group in ("condensers", "attacks")
+            for point in entry_points(group).values()
         ],
     }
 
@@ -74,6 +80,9 @@ def _format(found: dict[str, Any]) -> str:
         learns = "learns from shadow runs" if attack["needs_fit_runs"] else "needs no shadow runs"
         learns += f"; --level {', '.join(attack['levels'])}"
         lines += ["", f"{attack['name']}  {attack['summary']} ({learns})", *_table(attack["settings"], {})]
+    if found["installed"]:
+        lines += ["", "", "INSTALLED BY OTHER PACKAGES, imported when named", ""]
+        lines += [f"  {point['name']}  {point['place']} ({point['group']})" for point in found["installed"]]
     return "\n".join(lines)
 
 

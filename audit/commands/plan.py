@@ -8,6 +8,7 @@ import click
 
 from audit.plan import Plan, make_plan, measured_seconds
 from condensers.errors import BadConfig
+from condensers.plugins import directory_part
 from reports.rounding import down
 
 
@@ -38,6 +39,7 @@ def plan(
     audit plan --epsilon 1 --delta 1e-5 --tightness 0.8
     audit plan --epsilon 4 --records 1797 --method dm
     """
+    method = None if method is None else directory_part(method)
     if method is not None and not method.replace("-", "").replace("_", "").isalnum():
         raise BadConfig(f"--method {method}: a name of letters and digits; audit methods lists them")
     timing = None if method is None else measured_seconds(out, method)

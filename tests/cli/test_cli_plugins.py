@@ -44,8 +44,8 @@ def test_the_cookbook_has_two_methods_of_forty_lines():
 
 def test_the_condenser_of_the_cookbook_is_audited_by_workers(folder):
     """In a process of its own, as a person calls it: nothing but the current directory tells where the file is."""
-    arguments = ["lira", "--method", "means.py:condense_means", "--set", "mixed=2", *TINY]
-    command = [sys.executable, "-m", "audit.cli", *arguments]
+    command = [sys.executable, "-m", "audit.cli", "lira", "--method", "means.py:condense_means", *TINY]
+    command += ["--set", "mixed=2"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, check=False)
     assert done.returncode == 0, done.stderr

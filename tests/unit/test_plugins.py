@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from attacks.registry import get_attack
+from audit.commands.methods import list_all
 from audit.resolve import resolve_config
 from audit.settings import AuditConfig
 from audit.shard import condense
@@ -140,6 +141,7 @@ def test_entry_points_are_found_by_name_and_imported_only_then():
     assert get_method("dm").plugin == ""
     assert get_attack("mine").plugin
     assert config_of("blank").versions["method plugin"] == get_method("blank").plugin
+    assert {"name": "blank", "group": "condensers", "place": "installed_here:zeros"} in list_all()["installed"]
     with pytest.raises(BadConfig, match=r"is not one of .*blank"):
         get_method("blanc")
     assert "untouched" not in sys.modules
