@@ -20,10 +20,11 @@ pairs at a time, `Kernel.pairs_at_once`.
 
 from dataclasses import dataclass
 from math import pi, prod
+from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import FunctionCtx, once_differentiable
+from torch.autograd.function import once_differentiable
 
 from condensers.errors import BadConfig
 
@@ -43,7 +44,7 @@ class _Relu(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: FunctionCtx, covariance: Tensor, left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(ctx: Any, covariance: Tensor, left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
         product = left * right
         root = torch.addcmul(product, covariance, covariance, value=-1)
         root = root.masked_fill_(root <= SMALLEST_SINE**2 * product, 0).sqrt_()
@@ -54,7 +55,7 @@ class _Relu(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: FunctionCtx, grad_value: Tensor | None, grad_slope: Tensor | None) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, grad_value: Tensor | None, grad_slope: Tensor | None) -> tuple[Tensor | None, ...]:
         covariance, left, right, root, slope = ctx.saved_tensors
         grad_covariance = torch.zeros_like(covariance) if grad_value is None else grad_value * slope  # ∂T/∂Σ = Ṫ
         shared = torch.zeros_like(covariance) if grad_value is None else grad_value * root  # 4πq·∂T/∂q = √(qq′ − Σ²)
@@ -77,12 +78,12 @@ class _SumDiagonally(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: FunctionCtx, kernel: Tensor) -> Tensor:  # noqa: ARG004
+    def forward(ctx: Any, kernel: Tensor) -> Tensor:  # noqa: ARG004
         return _sum_diagonally(kernel)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: FunctionCtx, grad: Tensor) -> Tensor:  # noqa: ARG004
+    def backward(ctx: Any, grad: Tensor) -> Tensor:  # noqa: ARG004
         return _sum_diagonally(grad)
 
 

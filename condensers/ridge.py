@@ -55,7 +55,7 @@ def solve_ridge(kernel: Tensor, labels: Tensor, ridge: float) -> Tensor:
     return torch.linalg.solve(kernel + scale[..., None, None] * eye, labels.expand(*kernel.shape[:-2], *labels.shape))
 
 
-def _shallow_gradient(images: Tensor, labels: Tensor, targets: Targets, ridge: float) -> Tensor:
+def _shallow_gradient(images: Tensor, labels: Tensor, targets: Iterable[Targets], ridge: float) -> Tensor:
     """One hidden layer: Θ = W²/2π · pr·(s + 2(π − θ)c) + b², with c = cos θ = ⟨u, v⟩, s = sin θ and norms p, r.
 
     u and v are the images with the bias appended, (W/√d · x, b), divided by their norms p and r.
