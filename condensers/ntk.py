@@ -4,9 +4,10 @@ ReLU networks in NTK parametrisation: a layer is W_std/√fan_in · W h + b_std 
 architectures, both with one dense read-out:
 
 - `fc_ntk`: hidden dense layers, ReLU after each (the FC kernels of Nguyen et al., arXiv:2011.00050);
-- `conv_ntk`: blocks of 3×3 convolution, ReLU and 2×2 average pooling, then flattened: the three-block ConvNet of
-  Zhao & Bilen without its instance norm, which has no such limit; the kernel of Nguyen et al. (arXiv:2107.13034) and
-  Dong et al. (arXiv:2206.00240). The recursion over pairs of pixels is the CNTK of Arora et al. (arXiv:1904.11955).
+- `conv_ntk`: blocks of 3×3 convolution, ReLU and 2×2 average pooling, then flattened: the three-layer ConvNet of Dong
+  et al. (arXiv:2206.00240) without its instance norm, as Nguyen et al. (arXiv:2107.13034) take kernels; public
+  reimplementations of the latter put one more convolution in front. The recursion over pairs of pixels is the CNTK of
+  Arora et al. (arXiv:1904.11955). All convolutions pad by 1, also where our ConvNet pads 28×28 to 32×32.
 
 A layer maps the pair (Σ, Θ) of covariance and tangent kernel: a linear one to (W²·A[Σ] + b², W²·A[Σ + Θ] + b²), where A
 averages over what the layer sums over, ReLU to (E[φ(u)φ(v)], Θ·E[φ′(u)φ′(v)]) with (u, v) ~ N(0, Σ), which are the
