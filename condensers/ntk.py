@@ -4,9 +4,10 @@ ReLU networks in NTK parametrisation: a layer is W_std/√fan_in · W h + b_std 
 architectures, both with one dense read-out:
 
 - `fc_ntk`: hidden dense layers, ReLU after each (the FC kernels of Nguyen et al., arXiv:2011.00050);
-- `conv_ntk`: blocks of 3×3 convolution, ReLU and 2×2 average pooling, then flattened: the three-block ConvNet of
-  Zhao & Bilen without its instance norm, which has no such limit; the kernel of Nguyen et al. (arXiv:2107.13034) and
-  Dong et al. (arXiv:2206.00240). The recursion over pairs of pixels is the CNTK of Arora et al. (arXiv:1904.11955).
+- `conv_ntk`: blocks of 3×3 convolution, ReLU and 2×2 average pooling, then flattened: the three-layer ConvNet of Dong
+  et al. (arXiv:2206.00240) without its instance norm, as Nguyen et al. (arXiv:2107.13034) take kernels; public
+  reimplementations of the latter put one more convolution in front. The recursion over pairs of pixels is the CNTK of
+  Arora et al. (arXiv:1904.11955). All convolutions pad by 1, also where our ConvNet pads 28×28 to 32×32.
 
 A layer maps the pair (Σ, Θ) of covariance and tangent kernel: a linear one to (W²·A[Σ] + b², W²·A[Σ + Θ] + b²), where A
 averages over what the layer sums over, ReLU to (E[φ(u)φ(v)], Θ·E[φ′(u)φ′(v)]) with (u, v) ~ N(0, Σ), which are the
@@ -24,7 +25,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import FunctionCtx, once_differentiable
+from torch.autograd.function import once_differentiable
 
 from condensers.errors import BadConfig
 
@@ -44,7 +45,7 @@ class _Relu(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: FunctionCtx, covariance: Tensor, left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(ctx: Any, covariance: Tensor, left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
         product = left * right
         root = torch.addcmul(product, covariance, covariance, value=-1)
         root = root.masked_fill_(root <= SMALLEST_SINE**2 * product, 0).sqrt_()
@@ -78,12 +79,12 @@ class _SumDiagonally(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: FunctionCtx, kernel: Tensor) -> Tensor:  # noqa: ARG004
+    def forward(ctx: Any, kernel: Tensor) -> Tensor:  # noqa: ARG004
         return _sum_diagonally(kernel)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: FunctionCtx, grad: Tensor) -> Tensor:  # noqa: ARG004
+    def backward(ctx: Any, grad: Tensor) -> Tensor:  # noqa: ARG004
         return _sum_diagonally(grad)
 
 

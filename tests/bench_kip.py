@@ -58,8 +58,26 @@ def bench_kip(ipc: int, shadows: int = 64, repeats: int = 5) -> float:
     return naive / batched
 
 
+def bench_conv(num_records: int = 50, steps: int = 2) -> None:
+    """Print what a pair of 8×8 images costs under the convolutional kernel, with its gradient."""
+    pool = load_pool("digits", records=2 * num_records)
+    members = torch.ones(1, pool.num_records, dtype=torch.bool)
+    config = {"kernel": "conv", "batch": num_records}
+
+    def run(count: int) -> None:
+        settings = KipConfig(iterations=count, **config)
+        condense_kip(pool, members, settings, randomness=Randomness(seed=0, runs=(0,)), track=untracked)
+
+    run(1)
+    pairs = num_records * pool.num_classes + pool.num_classes**2
+    print(
+        f"| a pair under the conv kernel, 3 blocks, 8×8 | {1e6 * step_seconds(run, steps) / pairs:.0f} µs |", flush=True
+    )
+
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
     print("| what | one at a time, per shadow and step | together | ratio |\n|---|---|---|---|")
     for images_per_class in (1, 10):
         bench_kip(images_per_class)
+    bench_conv()

@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from scipy.integrate import quad
 from scipy.special import ndtr
-from scipy.stats import norm
 
 from condensers.errors import BadConfig
 from condensers.ntk import B_VARIANCE, W_VARIANCE, Kernel, conv_ntk, fc_ntk
@@ -20,21 +18,26 @@ def draw(*shape, key="images"):
     return torch.from_numpy(stream(0, "ntk", key, *shape).standard_normal(shape))
 
 
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(400)
+
+
+def half_line(of, variance):
+    """∫₀^∞ of(u) N(u; 0, variance) du by Gauss–Legendre nodes on 12 standard deviations."""
+    u = 6 * math.sqrt(variance) * (NODES + 1)
+    density = np.exp(-(u**2) / (2 * variance)) / math.sqrt(2 * math.pi * variance)
+    return float(6 * math.sqrt(variance) * (WEIGHTS * density * of(u)).sum())
+
+
 def relu_expectations(covariance, left, right):
     """E[φ(u)φ(v)] and E[φ′(u)φ′(v)] by quadrature over u > 0; given u, v is normal and its part is in closed form."""
     slope, spread = covariance / left, math.sqrt(right - covariance**2 / left)
 
     def rectified_mean(u):
-        mean = slope * u
-        return mean * ndtr(mean / spread) + spread * norm.pdf(mean / spread)
+        z = slope * u / spread
+        return spread * (z * ndtr(z) + np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi))
 
-    def integrate(of):
-        limit = 12 * math.sqrt(left)
-        return quad(lambda u: of(u) * norm.pdf(u, scale=math.sqrt(left)), 0, limit, epsabs=0, epsrel=1e-11, limit=200)[
-            0
-        ]
-
-    return integrate(lambda u: u * rectified_mean(u)), integrate(lambda u: ndtr(slope * u / spread))
+    value = half_line(lambda u: u * rectified_mean(u), left)
+    return value, half_line(lambda u: ndtr(slope * u / spread), left)
 
 
 def fc_by_quadrature(x, y, hidden_layers):
@@ -42,12 +45,7 @@ def fc_by_quadrature(x, y, hidden_layers):
     theta = sigma
     for _ in range(hidden_layers):
         value, slope = relu_expectations(sigma, left, right)
-        # The variances by quadrature too: E[φ(u)²] is half of E[u²].
-        left, right = (
-            W_VARIANCE * quad(lambda u, q=q: u * u * norm.pdf(u, scale=math.sqrt(q)), 0, 12 * math.sqrt(q))[0]
-            + B_VARIANCE
-            for q in (left, right)
-        )
+        left, right = (W_VARIANCE * half_line(np.square, q) + B_VARIANCE for q in (left, right))
         sigma = W_VARIANCE * value + B_VARIANCE
         theta = sigma + W_VARIANCE * theta * slope
     return theta
@@ -60,6 +58,56 @@ def test_fully_connected_kernel_against_quadrature(hidden_layers):
     found = fc_ntk(left, right, hidden_layers=hidden_layers)
     expected = [[fc_by_quadrature(x, y, hidden_layers) for y in right.numpy()] for x in left.numpy()]
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-8)
+
+
+def conv_by_quadrature(x, y, blocks):
+    """The CNTK pixel by pixel, in loops: Σ and Θ of (x, y), and Σ of each image with itself for the variances."""
+
+    def shifted_mean(kernel, size):
+        found = np.zeros_like(kernel)
+        for h, w, i, j in np.ndindex(kernel.shape):
+            for a in (-1, 0, 1):
+                for b in (-1, 0, 1):
+                    if 0 <= h + a < size and 0 <= i + a < size and 0 <= w + b < size and 0 <= j + b < size:
+                        found[h, w, i, j] += kernel[h + a, w + b, i + a, j + b] / 9
+        return found
+
+    def pooled(kernel):
+        half = kernel.shape[0] // 2
+        cells = ((h, w, i, j) for h, w, i, j in np.ndindex(half, half, half, half))
+        found = np.zeros((half,) * 4)
+        for h, w, i, j in cells:
+            found[h, w, i, j] = kernel[
+                2 * h : 2 * h + 2, 2 * w : 2 * w + 2, 2 * i : 2 * i + 2, 2 * j : 2 * j + 2
+            ].mean()
+        return found
+
+    pairs = {"xx": (x, x), "yy": (y, y), "xy": (x, y)}
+    sigma = {name: np.einsum("chw,cij->hwij", a, b) / len(a) for name, (a, b) in pairs.items()}
+    theta = np.zeros_like(sigma["xy"])
+    for _ in range(blocks):
+        size = len(theta)
+        mixed = {name: W_VARIANCE * shifted_mean(kernel, size) + B_VARIANCE for name, kernel in sigma.items()}
+        theta = W_VARIANCE * shifted_mean(theta, size) + mixed["xy"]
+        for name, kernel in mixed.items():
+            value, slope = np.zeros_like(kernel), np.zeros_like(kernel)
+            for h, w, i, j in np.ndindex(kernel.shape):
+                left, right = mixed[name[0] * 2][h, w, h, w], mixed[name[1] * 2][i, j, i, j]
+                if name != "xy" and (h, w) == (i, j):
+                    value[h, w, i, j] = left / 2
+                else:
+                    value[h, w, i, j], slope[h, w, i, j] = relu_expectations(kernel[h, w, i, j], left, right)
+            sigma[name] = pooled(value)
+            if name == "xy":
+                theta = pooled(theta * slope)
+    diagonal = [(h, w, h, w) for h, w in np.ndindex(theta.shape[:2])]
+    return W_VARIANCE * np.mean([theta[at] + sigma["xy"][at] for at in diagonal]) + B_VARIANCE
+
+
+def test_convolutional_kernel_against_quadrature_pixel_by_pixel():
+    left, right = draw(1, 2, 4, 4), draw(1, 2, 4, 4, key="others")
+    expected = conv_by_quadrature(left[0].numpy(), right[0].numpy(), 2)
+    assert float(conv_ntk(left, right, blocks=2)) == pytest.approx(expected, rel=1e-7)
 
 
 def finite_fc(parameters, image):
