@@ -84,3 +84,9 @@ def test_bad_input_is_one_line_and_exit_2(monkeypatch, capsys, arguments, said):
     assert out == ""
     assert said in err
     assert err.count("\n") == 1
+
+
+def test_several_mechanisms_have_no_tightness_and_are_refused(monkeypatch, capsys):
+    code, out, err = run(monkeypatch, capsys, "--method", "dosser", "--set", "auxiliary=share")
+    assert (code, out) == (2, "")
+    assert "these settings compose several" in err
