@@ -23,12 +23,16 @@ def nominal_class_sizes(pool: Pool) -> tuple[float, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Game:
-    """How many runs over how many records; membership is drawn from the seed, run by run."""
+    """How many runs over how many records; membership is drawn from the seed, run by run.
+
+    `num_fit_runs` is how many of the runs before the test runs an attack may learn from; None: all of them.
+    """
 
     seed: int
     num_records: int
     num_runs: int
     num_test_runs: int
+    num_fit_runs: int | None = None
 
     def __post_init__(self) -> None:
         if self.num_runs < 1:
@@ -38,7 +42,8 @@ class Game:
 
     @property
     def fit_runs(self) -> range:
-        return range(self.num_runs - self.num_test_runs)
+        before = self.num_runs - self.num_test_runs
+        return range(before if self.num_fit_runs is None else min(before, self.num_fit_runs))
 
     @property
     def test_runs(self) -> range:

@@ -27,6 +27,7 @@ NAMES = {"lira": "LiRA", "rmia": "RMIA"}
 MOST_SHADOWS = 100_000
 LARGEST = (1 << 31) - 1
 DEEPEST = 32
+FEWEST_FIT_RUNS = 3
 
 
 def resolve_config(attack_name: str, flags: dict[str, Any]) -> tuple[AuditConfig, Pool]:
@@ -69,6 +70,7 @@ def resolve_config(attack_name: str, flags: dict[str, Any]) -> tuple[AuditConfig
         shard_runs = settings.fit_shard(network, ipc * pool.num_classes, device, shadows)
     if "compiled" in values:
         values = {**values, "compiled": should_compile(flags["compiled"], values, pool, shard_runs)}
+    test_runs = _test_runs(flags["test_runs"], shadows, attack_name if attack.needs_fit_runs else None)
     config = AuditConfig(
         attack=attack_name,
         method=method.name,
@@ -77,7 +79,7 @@ def resolve_config(attack_name: str, flags: dict[str, Any]) -> tuple[AuditConfig
         level=flags["level"],
         preset=flags["preset"],
         shadows=shadows,
-        test_runs=_test_runs(flags["test_runs"], shadows, attack_name if attack.needs_fit_runs else None),
+        test_runs=test_runs,
         queries=flags["queries"],
         seed=flags["seed"],
         delta=flags["delta"],
@@ -96,6 +98,7 @@ def resolve_config(attack_name: str, flags: dict[str, Any]) -> tuple[AuditConfig
         data_checksum=checksum,
         versions=settings.versions(method, attack),
         canaries=spell_canaries(canaries),
+        fit_runs=_fit_runs(flags.get("fit_runs"), shadows - test_runs),
     )
     return config, pool
 
@@ -178,6 +181,16 @@ def _test_runs(asked: int | None, shadows: int, learner: str | None) -> int:
     if not 1 <= test_runs <= shadows - 3:
         raise BadConfig(f"--test-runs {test_runs}: must lie in 1…{shadows - 3}, leaving 3 of {shadows} runs to fit on")
     return test_runs
+
+
+def _fit_runs(asked: int | None, most: int) -> int | None:
+    if asked is not None and not FEWEST_FIT_RUNS <= asked <= most:
+        raise BadConfig(
+            f"--fit-runs {asked}: must lie in {FEWEST_FIT_RUNS}…{most}, the runs that are not tested on"
+            if most >= FEWEST_FIT_RUNS
+            else f"--fit-runs {asked}: this attack learns from no run"
+        )
+    return asked
 
 
 def should_compile(asked: str, method_config: dict[str, Any], pool: Pool, shard_runs: int) -> bool:

@@ -23,12 +23,11 @@ def borrow_shards(
     for other in _same_condensation(directory, config) if wanted else ():
         taken = []
         for index in sorted(wanted):
-            source = other.shard(index)
             try:
                 read_shard(other, config, index)
             except DamagedShard:
                 continue
-            write_atomically(directory.shard(index), partial(_link_or_copy, source))
+            write_atomically(directory.shard(index), partial(_link_or_copy, other.shard(index)))
             taken.append(index)
         if taken:
             say(f"taking {sum(len(shard_runs(config, index)) for index in taken)} runs from {other.path}")

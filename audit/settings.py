@@ -64,6 +64,7 @@ class AuditConfig:
     data_checksum: str
     versions: dict[str, str]
     canaries: str = ""
+    fit_runs: int | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.delta < 1:

@@ -43,7 +43,13 @@ def num_shards(config: AuditConfig) -> int:
 
 
 def game_of(config: AuditConfig, num_records: int) -> Game:
-    return Game(seed=config.seed, num_records=num_records, num_runs=config.shadows, num_test_runs=config.test_runs)
+    return Game(
+        seed=config.seed,
+        num_records=num_records,
+        num_runs=config.shadows,
+        num_test_runs=config.test_runs,
+        num_fit_runs=config.fit_runs,
+    )
 
 
 def load_checked_pool(config: AuditConfig, data_root: Path | None) -> Pool:

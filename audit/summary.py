@@ -308,6 +308,8 @@ def reproduction_command(config: AuditConfig) -> str:
         parts.append(f"--claim {config.claim!r}")
     if config.epsilon is not None:
         parts.append(f"--epsilon {config.epsilon:g}")
+    if config.fit_runs is not None:
+        parts.append(f"--fit-runs {config.fit_runs}")
     if config.canaries:
         parts.append(f"--canaries {config.canaries}")
     if config.independent_randomness:

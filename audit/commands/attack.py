@@ -26,6 +26,7 @@ OPTIONS: list[Callable[[Callable[..., Any]], Callable[..., Any]]] = [
                  help="Any setting of the method; victim.KEY, attack.KEY for the others. May be repeated."),
     click.option("--test-runs", type=int,
                  help="Runs kept for testing the attack; default: a quarter, all for loss."),
+    click.option("--fit-runs", type=int, help="Learn from this many of the other runs only; default: all of them."),
     click.option("--canaries", metavar="KIND:COUNT,…",
                  help="Plant records: mislabelled, outlier, blank, crafted; reported by themselves."),
     click.option("--queries", type=int, default=1, show_default=True,

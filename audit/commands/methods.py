@@ -78,8 +78,8 @@ def _format(found: dict[str, Any]) -> str:
     lines += ["", "", "ATTACKS (audit NAME)"]
     for attack in found["attacks"]:
         learns = "learns from shadow runs" if attack["needs_fit_runs"] else "needs no shadow runs"
-        learns += f"; --level {', '.join(attack['levels'])}"
-        lines += ["", f"{attack['name']}  {attack['summary']} ({learns})", *_table(attack["settings"], {})]
+        learns += f"; --level {' or '.join(attack['levels'])}"
+        lines += ["", f"{attack['name']}  {attack['summary']}", f"  {learns}", *_table(attack["settings"], {})]
     if found["installed"]:
         lines += ["", "", "INSTALLED BY OTHER PACKAGES, imported when named", ""]
         lines += [f"  {point['name']}  {point['place']} ({point['group']})" for point in found["installed"]]

@@ -301,7 +301,12 @@ def resolve(command: list[str]) -> AuditConfig:
 
 @pytest.mark.parametrize(
     "flags",
-    ["", "--seed 7 --shuffle-membership --claim 2 --queries 3 --test-runs 4", "--ratio 0.1 --independent-randomness"],
+    [
+        "",
+        "--level set --canaries blank:3 --fit-runs 9",
+        "--seed 7 --shuffle-membership --claim 2 --queries 3 --test-runs 4",
+        "--ratio 0.1 --independent-randomness",
+    ],
 )
 def test_the_printed_command_gives_the_same_audit(flags: str) -> None:
     from audit.summary import reproduction_command

@@ -54,6 +54,8 @@ def test_one_condensation_serves_all_attacks_and_levels(
         assert "taking 24 runs from" in outcome.err
     fewer = run("lira", "--level", "set", *REAL, "--shadows", "16", "--out", together)
     assert (fewer.code, "taking 16 runs" in fewer.err) == (0, True)
+    few = run("rmia", *REAL, "--fit-runs", "4", "--json", "--out", together)
+    assert (few.code, json.loads(few.out)["game"]["num_fit_runs"]) == (0, 4)
     (first,) = directories(alone, "lira")
     found = [other for other in directories(together, "lira") if other.report.read_bytes() == first.report.read_bytes()]
     assert len(found) == 1
@@ -104,6 +106,8 @@ def test_old_reports_without_groups_are_read(run: Run, tmp_path: Path) -> None:
     [
         ("loss --level set", "--level set: loss looks at level model only"),
         ("lira --canaries evil:3", "--canaries evil:3: 'evil' is not one of"),
+        ("lira --shadows 24 --fit-runs 20", "--fit-runs 20: must lie in 3…18"),
+        ("loss --fit-runs 3", "--fit-runs 3: this attack learns from no run"),
         ("rmia --shadows 2", "--shadows 2: RMIA needs at least 4 runs"),
         ("rmia --set attack.gamma=-1", "gamma=-1.0: must be positive"),
     ],
