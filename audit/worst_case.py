@@ -139,8 +139,9 @@ def listen(experiment: Experiment, design: str, say: Callable[[str], None], leng
         say(f"{design}: {first + num_runs} of {total} runs")
     if len(ledgers) != 1:
         raise RuntimeError("runs of one method wrote different ledgers: the accounting depends on the records")
+    scores = [part.scores() for part in parts]
     return Heard(
-        scores={name: np.concatenate([part.scores()[name] for part in parts]) for name in DESIGNS[design]},
+        scores={name: np.concatenate([part[name] for part in scores]) for name in scores[0]},
         has_canary=np.concatenate(canary),
         shortest=min(part.shortest for part in parts),
         typical=float(np.mean([part.typical for part in parts])),

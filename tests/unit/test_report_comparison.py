@@ -22,7 +22,7 @@ from reports.wording import explain_outlook
 
 # Peak memory in MiB after the comparison of as many copies of one run directory.
 MEASURE = """
-import resource, sys
+import sys
 from pathlib import Path
 import pandas as pd
 from reports.comparison import write_comparison_pdf
@@ -37,7 +37,7 @@ def materials():
         yield gather(report, scores=pd.read_parquet(folder / "scores.parquet"), gallery=Gallery())
 write_comparison_pdf([report] * number, materials(), folder / "comparison.pdf")
 write_comparison_html([report] * number, materials(), folder / "comparison.html")
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+print(int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0]) / 1024)
 """
 
 
