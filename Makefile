@@ -4,13 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: audit test check bench clean
+.PHONY: audit test test-slow check bench clean
 
 audit: $(VENV)/.installed
 	$(BIN)/audit lira --method dm --shadows 256
 
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m "not slow"
+
+test-slow: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m slow
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -20,6 +23,8 @@ check: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python tests/bench.py
+	PYTHONPATH=. $(BIN)/python tests/bench_condensers.py dsa
+	PYTHONPATH=. $(BIN)/python tests/bench_kip.py
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { echo "make: $(PYTHON) cannot make an environment; on Debian: apt-get install python3-venv" >&2; rm -rf $(VENV); exit 2; }
