@@ -1,0 +1,40 @@
+"""Private methods at level set: what they guarantee is not refuted by whoever holds the released set."""
+
+import pytest
+import torch
+
+from audit.estimators.one_run import bound_epsilon_one_run_split
+from audit.gate.file import flags_of
+from audit.resolve import resolve_config
+from audit.shard import condense, game_of
+from audit.signals import level_signals, told_members
+from audit.summary import score_runs
+from condensers.randomness import Randomness
+from condensers.registry import untracked
+
+SHADOWS, TEST_RUNS = 32, 12
+
+
+def certified(method: str, epsilon: float, seed: int) -> float:
+    """ε that `audit lira --level set` certifies, without its files."""
+    sizes = ("--records", "300", "--shadows", str(SHADOWS), "--test-runs", str(TEST_RUNS), "--set", "batch=10")
+    arguments = ("--method", method, "--epsilon", str(epsilon), "--level", "set", "--seed", str(seed), *sizes)
+    extra = ("--set", "iterations=40") if method == "ndpdc" else ()
+    config, pool = resolve_config("lira", flags_of("lira", (*arguments, *extra)))
+    game = game_of(config, pool.num_records)
+    members = torch.from_numpy(game.members(range(SHADOWS)))
+    batch, _ = condense(config, pool, members, Randomness(seed=seed, runs=tuple(range(SHADOWS))), untracked)
+    shards = {"images": batch.images.numpy(), "labels": batch.labels.numpy()}
+    fit_members = told_members(config, pool.num_records, game.fit_runs)
+    coins, scores = score_runs(config, level_signals("set", config, pool, shards, fit_members=fit_members))
+    return bound_epsilon_one_run_split(coins, scores, delta=config.delta, confidence=config.confidence).lower
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["ldpdc", "ndpdc"])
+def test_private_sets_are_not_refuted_in_twenty_seeds(method: str) -> None:
+    assert max(certified(method, 1.0, seed) for seed in range(20)) <= 1.0
+
+
+def test_the_same_attack_refutes_a_set_with_hardly_any_noise() -> None:
+    assert certified("ldpdc", 100.0, 0) > 1.0
