@@ -15,11 +15,12 @@ from condensers.registry import untracked
 SHADOWS, TEST_RUNS = 32, 12
 
 
-def certified(method: str, epsilon: float, seed: int) -> float:
+def certified(method: str, epsilon: float | None, seed: int) -> float:
     """ε that `audit lira --level set` certifies, without its files."""
-    sizes = ("--records", "300", "--shadows", str(SHADOWS), "--test-runs", str(TEST_RUNS), "--set", "batch=10")
-    arguments = ("--method", method, "--epsilon", str(epsilon), "--level", "set", "--seed", str(seed), *sizes)
-    extra = ("--set", "iterations=40") if method == "ndpdc" else ()
+    sizes = ("--records", "300", "--shadows", str(SHADOWS), "--test-runs", str(TEST_RUNS), "--level", "set")
+    arguments = ("--method", method, "--seed", str(seed), *sizes)
+    extra = () if method == "ldpdc" else ("--set", "iterations=40")
+    extra += () if epsilon is None else ("--epsilon", str(epsilon), "--set", "batch=10")
     config, pool = resolve_config("lira", flags_of("lira", (*arguments, *extra)))
     game = game_of(config, pool.num_records)
     members = torch.from_numpy(game.members(range(SHADOWS)))
@@ -36,5 +37,5 @@ def test_private_sets_are_not_refuted_in_twenty_seeds(method: str) -> None:
     assert max(certified(method, 1.0, seed) for seed in range(20)) <= 1.0
 
 
-def test_the_same_attack_refutes_a_set_with_hardly_any_noise() -> None:
-    assert certified("ldpdc", 100.0, 0) > 1.0
+def test_the_same_attack_finds_members_where_nothing_is_private() -> None:
+    assert certified("dm", None, 0) > 0.2
