@@ -36,9 +36,9 @@ def _paired(first: str, second: str) -> dict[str, tuple[str, ...]]:
     return {"quick": (f"{first} {QUICK}", f"{second} {QUICK}"), "full": (f"{first} {FULL}", f"{second} {FULL}")}
 
 
-# Without shared randomness nothing is computed once for all runs: fewer of them, and half of the steps.
+# Without shared randomness nothing is computed once for all runs: fewer records, runs and steps.
 INDEPENDENT = {
-    "quick": ("lira --method dm --independent-randomness --shadows 32 --test-runs 12 --set iterations=150",),
+    "quick": ("lira --method dm --independent-randomness --records 600 --shadows 24 --test-runs 8 --set iterations=100",),
     "full": (f"lira --method dm --independent-randomness {FULL}",),
 }
 NO_LEAK_TESTS = tuple(
