@@ -22,7 +22,7 @@ from condensers.ledger import Entries
 from condensers.pool import Pool
 from condensers.randomness import stream
 from reports import schema
-from reports.rounding import decimals_apart, down, up
+from reports.rounding import decimals_apart, down, percent, up
 
 NUM_EXPOSED = 16
 PROTOCOL_RECORDS = 1000
@@ -154,7 +154,7 @@ def judge(config: AuditConfig, bound: schema.EpsilonBound, claimed: schema.Claim
     """The verdict, and why, in a sentence."""
     claim = None if claimed is None else claimed.epsilon_pld
     lower = down(bound.lower, decimals_apart(bound.lower, claim))
-    found = f"ε is at least {lower} with {bound.confidence:.0%} confidence at δ = {bound.delta:g}"
+    found = f"ε is at least {lower} with {percent(bound.confidence)} confidence at δ = {bound.delta:g}"
     if claim is None:
         return "NO CLAIM", f"Nothing is claimed for {config.method}, so nothing can be refuted; measured: {found}."
     stated = f"{claim:g}" if config.claim is not None else up(claim, decimals_apart(bound.lower, claim))

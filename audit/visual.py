@@ -28,7 +28,7 @@ from audit.roc import measure_roc, paper_style_ratio
 from condensers.errors import BadConfig
 from condensers.pool import Pool
 from reports import schema
-from reports.rounding import decimals_apart, down, small, up
+from reports.rounding import decimals_apart, down, percent, small, up
 from reports.visual_record import Column, DistanceFinding, Match, NotComputed, VisualReport
 
 DISTANCES = {
@@ -213,7 +213,8 @@ def judge(config: VisualConfig, bound: schema.EpsilonBound, claimed: schema.Clai
     """The verdict on a claimed ε, and why, in a sentence."""
     claim = None if claimed is None else claimed.epsilon_pld
     decimals = decimals_apart(bound.lower, claim)
-    found = f"ε is at least {down(bound.lower, decimals)} with {bound.confidence:.0%} confidence at δ = {bound.delta:g}"
+    confidence = percent(bound.confidence)
+    found = f"ε is at least {down(bound.lower, decimals)} with {confidence} confidence at δ = {bound.delta:g}"
     if claim is None:
         return "NO CLAIM", f"Nothing is claimed for {config.method}, so nothing can be refuted; measured: {found}."
     stated = f"{claim:g}" if config.claim is not None else up(claim, decimals)

@@ -37,8 +37,10 @@ def _paired(first: str, second: str) -> dict[str, tuple[str, ...]]:
 
 
 # Without shared randomness nothing is computed once for all runs: fewer records, runs and steps.
-INDEPENDENT = {
-    "quick": ("lira --method dm --independent-randomness --records 600 --shadows 24 --test-runs 8 --set iterations=100",),
+INDEPENDENT: dict[str, tuple[str, ...]] = {
+    "quick": (
+        "lira --method dm --independent-randomness --records 600 --shadows 24 --test-runs 8 --set iterations=100",
+    ),
     "full": (f"lira --method dm --independent-randomness {FULL}",),
 }
 NO_LEAK_TESTS = tuple(

@@ -127,28 +127,29 @@ def _num_cores() -> int:
 
 
 def _for_people(report: Any) -> str:
-    from reports.rounding import down
+    from reports.rounding import down, percent
 
     roc, bound = report.roc, report.epsilon
 
-    def percent(value: float, interval: tuple[float, float]) -> str:
+    def with_interval(value: float, interval: tuple[float, float]) -> str:
         return f"{value:.2%} [{interval[0]:.2%}, {interval[1]:.2%}]"
 
     lines = [
         f"{report.verdict}  {report.verdict_reason}",
         "",
-        f"ε              ≥ {down(bound.lower)}  ({bound.confidence:.0%} confidence, δ = {bound.delta:g}, "
+        f"ε              ≥ {down(bound.lower)}  ({percent(bound.confidence)} confidence, δ = {bound.delta:g}, "
         f"{bound.estimator}, {bound.num_trials} coins; a perfect attack would have shown {down(bound.ceiling)})",
         f"AUC            {roc.auc:.4f} [{roc.auc_interval[0]:.4f}, {roc.auc_interval[1]:.4f}]",
     ]
     lines += [
-        f"TPR at FPR {float(rate):.1%} {percent(value, roc.tpr_at_fpr_interval[rate])}"
+        f"TPR at FPR {float(rate):.1%} {with_interval(value, roc.tpr_at_fpr_interval[rate])}"
         for rate, value in roc.tpr_at_fpr.items()
     ]
     if report.utility is not None:
-        lines.append(f"accuracy       {percent(report.utility.accuracy, report.utility.accuracy_interval)}")
+        lines.append(f"accuracy       {with_interval(report.utility.accuracy, report.utility.accuracy_interval)}")
     lines += [
-        f"{protocol.name}: {percent(protocol.advantage, protocol.advantage_interval)} over {protocol.num_seeds} runs"
+        f"{protocol.name}: {with_interval(protocol.advantage, protocol.advantage_interval)} over "
+        f"{protocol.num_seeds} runs"
         for protocol in report.protocols
     ]
     lines += [

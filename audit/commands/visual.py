@@ -219,7 +219,7 @@ def _num_cores() -> int:
 
 def _for_people(report: Any) -> str:
     from audit.visual import describe_finding
-    from reports.rounding import down, small
+    from reports.rounding import down, percent, small
 
     lines = [f"{report.verdict}  {report.verdict_reason}", "", report.finding]
     for finding in report.distances:
@@ -227,7 +227,7 @@ def _for_people(report: Any) -> str:
         lines += [
             f"{finding.name:<15}{describe_finding(finding)} "
             f"(adjusted for the number of distances: {small(float(f'{finding.p_value_adjusted:.2g}'))})",
-            f"{'':<15}ε ≥ {down(finding.bound.lower)} ({finding.bound.confidence:.0%} confidence, δ = "
+            f"{'':<15}ε ≥ {down(finding.bound.lower)} ({percent(finding.bound.confidence)} confidence, δ = "
             f"{finding.bound.delta:g}; had every guess been right: {down(finding.most_certifiable)}), "
             f"AUC {finding.roc.auc:.4f} [{low:.4f}, {high:.4f}]",
         ]

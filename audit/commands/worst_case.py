@@ -124,6 +124,8 @@ def _command(flags: dict[str, Any]) -> str:
 
 
 def _for_people(report: Any) -> str:
+    from reports.rounding import percent
+
     claimed, headline = report.claimed, report.epsilon
     tightness = (
         f"none: {report.tightness_reason}"
@@ -140,8 +142,8 @@ def _for_people(report: Any) -> str:
         f"{report.canary_length:.1%} in every release",
     ]
     lines += [
-        f"{bound.estimator:<17}epsilon >= {bound.lower:.3f}  ({bound.confidence:.0%} confidence, {bound.num_trials} "
-        f"tested runs, ceiling {bound.ceiling:.2f})"
+        f"{bound.estimator:<17}epsilon >= {bound.lower:.3f}  ({percent(bound.confidence)} confidence, "
+        f"{bound.num_trials} tested runs, ceiling {bound.ceiling:.2f})"
         for bound in report.bounds
     ]
     lines += [
