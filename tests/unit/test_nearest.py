@@ -102,7 +102,7 @@ print(peak() - before)
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the peak is read from /proc")
 def test_memory_is_that_of_the_answer_and_a_block() -> None:
-    """300 × 20 000 answers take 46 MiB, a block of 4096 records 25 MiB and the records, first touched here, 60 MiB; with
+    """300 × 20 000 answers take 46 MiB, a block of 4096 records 25 MiB, the records, first touched here, 60 MiB; with
     what a block is computed in that is below 256 MiB. All differences would take 17 GiB."""
     said = subprocess.run([sys.executable, "-c", MEASURE], capture_output=True, text=True, check=True)
     assert int(said.stdout) / 1024 < 256
