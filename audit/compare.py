@@ -83,14 +83,14 @@ def parse_entries(text: str) -> tuple[Entry, ...]:
 def run_comparison(entries: tuple[Entry, ...], flags: dict[str, Any], say: Callable[[str], None]) -> Path:
     """Run or resume the condensations with `audit lira`, score every entry, write figure and record; their folder."""
     flags = {**flags, "level": "model"}
+    config, pool = resolve_config("lira", flags)
+    available = config.shadows - config.test_runs
     for entry in entries:
-        most = resolve_config("lira", flags)[0]
-        if entry.fit_runs is not None and entry.fit_runs > most.shadows - most.test_runs:
-            raise BadConfig(f"--attacks {entry.attack}:{entry.level}:{entry.fit_runs}: there are "
-                            f"{most.shadows - most.test_runs} fit runs; raise --shadows")  # fmt: skip
+        if entry.fit_runs is not None and entry.fit_runs > available:
+            asked = f"{entry.attack}:{entry.level}:{entry.fit_runs}"
+            raise BadConfig(f"--attacks {asked}: there are {available} fit runs; raise --shadows")
     report = perform_attack("lira", flags, say)
     directory = RunDirectory(Path(report.run_directory))
-    config, pool = resolve_config("lira", flags)
     shards = load_shards(directory, config, ("signals", "images", "labels"))
     compared = [_score(entry, config, pool, shards, len(entries), say) for entry in entries]
     folder = directory.path.with_name(directory.path.name.replace("lira-", "compare-", 1))
