@@ -2,8 +2,8 @@
 of Carlini, Feldman, Nasr, arXiv:2209.14987.
 
 Their data are FashionMNIST, CIFAR-10 and CelebA with 256 shadows and 20 000 steps; here they are digits, or a pool of
-FashionMNIST, with 300 steps. A claim that is contradicted here is contradicted for these settings. The attack on sets was
-designed while looking at seed 0 of digits: test it with another seed.
+FashionMNIST, with 300 steps. A claim that is contradicted here is contradicted for these settings. The attack on sets
+was designed while looking at seed 0 of digits: test it with another seed.
 """
 
 from audit.claims.effect import effect_is_of_order
