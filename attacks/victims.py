@@ -16,6 +16,7 @@ from torch import Tensor
 
 from condensers.augment import augment, draw_augmentation, parse_strategy
 from condensers.errors import BadConfig
+from condensers.fields import check_numbers
 from condensers.networks import Network, Parameters, chunk_size, classify, draw_parameters
 from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import Randomness, to_device
@@ -38,11 +39,9 @@ class VictimConfig:
 
     def __post_init__(self) -> None:
         parse_strategy(self.augmentation)
-        for name in ("width", "depth", "epochs", "batch"):
-            if getattr(self, name) < 1:
-                raise BadConfig(f"victim.{name}={getattr(self, name)}: must be at least 1")
-        if not self.learning_rate > 0:
-            raise BadConfig(f"victim.learning_rate={self.learning_rate}: must be positive")
+        check_numbers(
+            self, at_least_one=("width", "depth", "epochs", "batch"), positive=("learning_rate",), prefix="victim."
+        )
 
 
 PRESETS: dict[str, dict[str, object]] = {

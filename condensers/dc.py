@@ -25,6 +25,7 @@ from torch.func import grad, vmap
 from condensers.augment import Augmentation, augment, draw_augmentation
 from condensers.dm import augmented, class_minibatch
 from condensers.errors import BadConfig
+from condensers.fields import check_choice, check_numbers
 from condensers.gradient_matching import flatten_gradients, gradient_distance, unflatten_gradients
 from condensers.initial import balanced_labels, check_members, initial_noise, initial_records, validate_size
 from condensers.networks import KINDS, Network, Parameters, chunk_size, classify, draw_parameters
@@ -62,16 +63,13 @@ class DcConfig:
     def __post_init__(self) -> None:
         validate_size(ipc=self.ipc, init=self.init)
         parse_loops(self.loops, self.ipc)
-        if self.extractor not in KINDS:
-            raise BadConfig(f"extractor={self.extractor!r} is not one of {', '.join(KINDS)}")
-        for name in ("iterations", "batch", "network_batch", "width", "depth"):
-            if getattr(self, name) < 1:
-                raise BadConfig(f"{name}={getattr(self, name)}: must be at least 1")
-        for name in ("learning_rate", "network_learning_rate"):
-            if not getattr(self, name) > 0:
-                raise BadConfig(f"{name}={getattr(self, name)}: must be positive")
-        if not 0 <= self.momentum < 1:
-            raise BadConfig(f"momentum={self.momentum}: must lie in [0, 1)")
+        check_choice(self, "extractor", KINDS)
+        check_numbers(
+            self,
+            at_least_one=("iterations", "batch", "network_batch", "width", "depth"),
+            positive=("learning_rate", "network_learning_rate"),
+            below_one=("momentum",),
+        )
 
 
 def parse_loops(loops: str, ipc: int) -> tuple[int, int]:

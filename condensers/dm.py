@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from condensers.augment import Augmentation, augment, draw_augmentation, parse_strategy
-from condensers.errors import BadConfig
+from condensers.fields import check_choice, check_numbers
 from condensers.initial import balanced_labels, check_members, initial_noise, initial_records, validate_size
 from condensers.networks import KINDS, Network, Parameters, chunk_size, draw_parameters, embed
 from condensers.pool import CondensedBatch, Pool
@@ -44,15 +44,13 @@ class DmConfig:
     def __post_init__(self) -> None:
         validate_size(ipc=self.ipc, init=self.init)
         parse_strategy(self.augmentation)
-        if self.extractor not in KINDS:
-            raise BadConfig(f"extractor={self.extractor!r} is not one of {', '.join(KINDS)}")
-        for name in ("iterations", "batch", "width", "depth"):
-            if getattr(self, name) < 1:
-                raise BadConfig(f"{name}={getattr(self, name)}: must be at least 1")
-        if not self.learning_rate > 0:
-            raise BadConfig(f"learning_rate={self.learning_rate}: must be positive")
-        if not 0 <= self.momentum < 1:
-            raise BadConfig(f"momentum={self.momentum}: must lie in [0, 1)")
+        check_choice(self, "extractor", KINDS)
+        check_numbers(
+            self,
+            at_least_one=("iterations", "batch", "width", "depth"),
+            positive=("learning_rate",),
+            below_one=("momentum",),
+        )
 
 
 @condenser("dm", config=DmConfig, presets={"quick": {"iterations": 300, "width": 32, "depth": 2}})

@@ -30,6 +30,7 @@ from torch import Tensor
 from condensers.augment import Augmentation, draw_augmentation, parse_strategy
 from condensers.dm import Embedder, augmented, embed_in_chunks, make_embedder
 from condensers.errors import BadConfig
+from condensers.fields import check_choice, check_numbers
 from condensers.initial import balanced_labels, initial_noise, validate_private_size
 from condensers.ledger import Entries, Event, Poisson
 from condensers.mechanism import Door, Request, class_sampling, clip_vectors
@@ -78,17 +79,13 @@ class DosserConfig:
     def __post_init__(self) -> None:
         validate_private_size(ipc=self.ipc, init=self.init, batch=self.batch, noise_multiplier=self.noise_multiplier)
         parse_strategy(self.augmentation)
-        if self.extractor not in KINDS:
-            raise BadConfig(f"extractor={self.extractor!r} is not one of {', '.join(KINDS)}")
-        for name in ("iterations", "optimisation_steps", "subspace", "width", "depth"):
-            if getattr(self, name) < 1:
-                raise BadConfig(f"{name}={getattr(self, name)}: must be at least 1")
-        for name in ("clip", "learning_rate", "auxiliary_noise"):
-            if not getattr(self, name) > 0:
-                raise BadConfig(f"{name}={getattr(self, name)}: must be positive")
-        for name in ("momentum", "ema"):
-            if not 0 <= getattr(self, name) < 1:
-                raise BadConfig(f"{name}={getattr(self, name)}: must lie in [0, 1)")
+        check_choice(self, "extractor", KINDS)
+        check_numbers(
+            self,
+            at_least_one=("iterations", "optimisation_steps", "subspace", "width", "depth"),
+            positive=("clip", "learning_rate", "auxiliary_noise"),
+            below_one=("momentum", "ema"),
+        )
         if self.auxiliary_images < 2:
             raise BadConfig(f"auxiliary_images={self.auxiliary_images}: a subspace takes at least 2")
 

@@ -23,6 +23,7 @@ from torch import Tensor
 from condensers.augment import Augmentation, augment, draw_augmentation, parse_strategy
 from condensers.dm import class_minibatch
 from condensers.errors import BadConfig
+from condensers.fields import check_choice, check_numbers
 from condensers.initial import balanced_labels, check_members, initial_noise, initial_records, validate_size
 from condensers.ntk import Kernel, check_blocks
 from condensers.pool import CondensedBatch, Pool
@@ -60,14 +61,12 @@ class KipConfig:
     def __post_init__(self) -> None:
         validate_size(ipc=self.ipc, init=self.init)
         parse_strategy(self.siamese)
-        if self.kernel not in KERNELS:
-            raise BadConfig(f"kernel={self.kernel!r} is not one of {', '.join(KERNELS)}")
-        for name in ("iterations", "batch", "hidden_layers", "blocks"):
-            if getattr(self, name) < 1:
-                raise BadConfig(f"{name}={getattr(self, name)}: must be at least 1")
-        for name in ("learning_rate", "ridge", "zca_regularisation"):
-            if not getattr(self, name) > 0:
-                raise BadConfig(f"{name}={getattr(self, name)}: must be positive")
+        check_choice(self, "kernel", KERNELS)
+        check_numbers(
+            self,
+            at_least_one=("iterations", "batch", "hidden_layers", "blocks"),
+            positive=("learning_rate", "ridge", "zca_regularisation"),
+        )
 
 
 @condenser("kip", config=KipConfig, presets={"quick": {"iterations": 300}})

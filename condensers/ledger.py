@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from condensers.errors import BadConfig, BadData
+from condensers.fields import check_choice
 
 EVERYBODY = None  # the group of all records; an integer is the group of the records of that class
 Group = int | None
@@ -68,8 +69,7 @@ class Event:
     def __post_init__(self) -> None:
         if not self.noise_multiplier > 0:
             raise BadConfig(f"noise_multiplier={self.noise_multiplier:g}: must be positive")
-        if self.noise_by not in NOISE_BY:
-            raise BadConfig(f"noise_by={self.noise_by!r} is not one of {', '.join(NOISE_BY)}")
+        check_choice(self, "noise_by", NOISE_BY)
 
 
 Entries = tuple[tuple[Event, int], ...]

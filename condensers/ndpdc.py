@@ -18,7 +18,7 @@ from torch import Tensor
 
 from condensers.augment import Augmentation, draw_augmentation, parse_strategy
 from condensers.dm import Embedder, augmented, embed_in_chunks, make_embedder, matching_gradient
-from condensers.errors import BadConfig
+from condensers.fields import check_choice, check_numbers
 from condensers.initial import balanced_labels, initial_noise, validate_private_size
 from condensers.ledger import Entries, Event
 from condensers.mechanism import Door, Request, class_sampling, clip_vectors
@@ -56,20 +56,16 @@ class NdpdcConfig:
     noise_source: str = "stream"
 
     def __post_init__(self) -> None:
-        if self.noise_source not in NOISE_SOURCES:
-            raise BadConfig(f"noise_source={self.noise_source!r} is not one of {', '.join(NOISE_SOURCES)}")
+        check_choice(self, "noise_source", NOISE_SOURCES)
         validate_private_size(ipc=self.ipc, init=self.init, batch=self.batch, noise_multiplier=self.noise_multiplier)
         parse_strategy(self.augmentation)
-        if self.extractor not in KINDS:
-            raise BadConfig(f"extractor={self.extractor!r} is not one of {', '.join(KINDS)}")
-        for name in ("iterations", "width", "depth"):
-            if getattr(self, name) < 1:
-                raise BadConfig(f"{name}={getattr(self, name)}: must be at least 1")
-        for name in ("clip", "learning_rate"):
-            if not getattr(self, name) > 0:
-                raise BadConfig(f"{name}={getattr(self, name)}: must be positive")
-        if not 0 <= self.momentum < 1:
-            raise BadConfig(f"momentum={self.momentum}: must lie in [0, 1)")
+        check_choice(self, "extractor", KINDS)
+        check_numbers(
+            self,
+            at_least_one=("iterations", "width", "depth"),
+            positive=("clip", "learning_rate"),
+            below_one=("momentum",),
+        )
 
 
 def plan_ndpdc(config: NdpdcConfig, class_sizes: tuple[float, ...]) -> Entries:

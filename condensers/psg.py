@@ -26,6 +26,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from condensers.errors import BadConfig
+from condensers.fields import check_choice, check_numbers
 from condensers.generator import Generator, adam_step, draw_codes, draw_generator, generate
 from condensers.gradient_matching import flatten_gradients, gradient_distance, unflatten_gradients
 from condensers.initial import balanced_labels, initial_noise, validate_private_size
@@ -84,20 +85,17 @@ class PsgConfig:
 
     def __post_init__(self) -> None:
         validate_private_size(ipc=self.ipc, init=self.init, batch=self.batch, noise_multiplier=self.noise_multiplier)
-        for name, allowed in (("extractor", KINDS), ("prior", PRIORS)):
-            if getattr(self, name) not in allowed:
-                raise BadConfig(f"{name}={getattr(self, name)!r} is not one of {', '.join(allowed)}")
-        for name in ("iterations", "batches", "width", "depth", "generator_width"):
-            if getattr(self, name) < 1:
-                raise BadConfig(f"{name}={getattr(self, name)}: must be at least 1")
+        check_choice(self, "extractor", KINDS)
+        check_choice(self, "prior", PRIORS)
         for name in ("outer", "inner"):
             if getattr(self, name) < 0:
                 raise BadConfig(f"{name}={getattr(self, name)}: must be at least 1, or 0 for the paper's own")
-        for name in ("clip", "learning_rate", "network_learning_rate", "generator_learning_rate"):
-            if not getattr(self, name) > 0:
-                raise BadConfig(f"{name}={getattr(self, name)}: must be positive")
-        if not 0 <= self.momentum < 1:
-            raise BadConfig(f"momentum={self.momentum}: must lie in [0, 1)")
+        check_numbers(
+            self,
+            at_least_one=("iterations", "batches", "width", "depth", "generator_width"),
+            positive=("clip", "learning_rate", "network_learning_rate", "generator_learning_rate"),
+            below_one=("momentum",),
+        )
 
     @property
     def num_outer(self) -> int:

@@ -1,0 +1,31 @@
+"""Checks of the fields of a method's config."""
+
+from collections.abc import Collection
+from typing import Any
+
+from condensers.errors import BadConfig
+
+
+def check_choice(config: Any, name: str, allowed: Collection[str]) -> None:
+    """Refuse a value that is none of those allowed."""
+    if getattr(config, name) not in allowed:
+        raise BadConfig(f"{name}={getattr(config, name)!r} is not one of {', '.join(allowed)}")
+
+
+def check_numbers(
+    config: Any,
+    *,
+    at_least_one: Collection[str] = (),
+    positive: Collection[str] = (),
+    below_one: Collection[str] = (),
+    prefix: str = "",
+) -> None:
+    """Refuse numbers outside their range; NaN is in none. `below_one` means [0, 1)."""
+    for names, holds, range_in_words in (
+        (at_least_one, lambda value: value >= 1, "be at least 1"),
+        (positive, lambda value: value > 0, "be positive"),
+        (below_one, lambda value: 0 <= value < 1, "lie in [0, 1)"),
+    ):
+        for name in names:
+            if not holds(getattr(config, name)):
+                raise BadConfig(f"{prefix}{name}={getattr(config, name)}: must {range_in_words}")
