@@ -19,9 +19,10 @@ from audit.claims.record import Claim, Test
 DONG = "Dong, Zhao, Lyu (ICML 2022), arXiv:2206.00240"
 PAPER_TERMS = "the paper's: the adversary sees the trained network and does not know the randomness of the condensation"
 KNOWN_RANDOMNESS = "stronger: the adversary sees the trained network and knows the public randomness"
-SEES_SET = (
-    "the paper's words, not its experiments: the adversary holds the synthetic set; it knows the public randomness"
+HOLDS_SET = (
+    "the paper's words, not its experiments: the adversary holds the synthetic set and does not know the randomness"
 )
+SEES_SET = "stronger: the adversary holds the synthetic set and knows the public randomness"
 WITH_CANARIES = "stronger: the adversary holds the synthetic set and chose some of the records"
 
 CANARIES = "--canaries mislabelled:20,outlier:20,crafted:40"
@@ -38,17 +39,21 @@ def _paired(first: str, second: str) -> dict[str, tuple[str, ...]]:
 
 
 # Without shared randomness nothing is computed once for all runs: fewer records, runs and steps.
+SMALLER = "--records 600 --set iterations=100"
 INDEPENDENT: dict[str, tuple[str, ...]] = {
-    "quick": (
-        "lira --method dm --independent-randomness --records 600 --shadows 24 --test-runs 8 --set iterations=100",
-    ),
+    "quick": (f"lira --method dm --independent-randomness {SMALLER} --shadows 24 --test-runs 8",),
     "full": (f"lira --method dm --independent-randomness {FULL}",),
+}
+INDEPENDENT_SETS: dict[str, tuple[str, ...]] = {
+    "quick": (f"lira --method dm --level set --independent-randomness {SMALLER} --shadows 64 --test-runs 24",),
+    "full": (f"lira --method dm --level set --independent-randomness {FULL}",),
 }
 NO_LEAK_TESTS = tuple(
     Test(name=name, threat_model=threat_model, commands=commands, judge=auc_below(0.51))
     for name, threat_model, commands in (
         ("model, independent randomness", PAPER_TERMS, INDEPENDENT),
         ("model", KNOWN_RANDOMNESS, _scaled("lira --method dm")),
+        ("set, independent randomness", HOLDS_SET, INDEPENDENT_SETS),
         ("set", SEES_SET, _scaled("lira --method dm --level set")),
         ("set, canaries", WITH_CANARIES, _scaled(f"lira --method dm --level set {CANARIES}")),
     )
