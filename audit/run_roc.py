@@ -23,12 +23,11 @@ def measure_run_roc(evidence: RunEvidence, *, confidence: float) -> Roc:
     """Of all runs of one score; higher scores say that the canary was in."""
     members, others = np.sort(evidence.member_scores), np.sort(evidence.non_member_scores)
     quarter = (1 - confidence) / 4
-    grid = np.union1d(CURVE_GRID, FALSE_POSITIVE_RATES)
-    lower, upper = _band(members, others, grid, quarter)
-    shown = _true_positive_rates(members, others, grid)
+    lower, upper = _band(members, others, CURVE_GRID, quarter)
+    shown = _true_positive_rates(members, others, CURVE_GRID)
     auc, interval = _area(members, others, confidence)
     accuracy, accuracy_interval = _balanced_accuracy(evidence, quarter)
-    places = {f"{rate:g}": int(np.searchsorted(grid, rate)) for rate in FALSE_POSITIVE_RATES}
+    places = {f"{rate:g}": int(np.argmin(np.abs(CURVE_GRID - rate))) for rate in FALSE_POSITIVE_RATES}
     return Roc(
         auc=auc,
         auc_interval=interval,
@@ -38,7 +37,7 @@ def measure_run_roc(evidence: RunEvidence, *, confidence: float) -> Roc:
         balanced_accuracy_interval=accuracy_interval,
         interval_confidence=confidence,
         curve={
-            "false_positive_rate": grid.tolist(),
+            "false_positive_rate": CURVE_GRID.tolist(),
             "true_positive_rate": shown.tolist(),
             "lower": lower.tolist(),
             "upper": upper.tolist(),

@@ -49,8 +49,11 @@ from condensers.errors import BadConfig
 from condensers.ledger import Entries, FixedSize
 from condensers.randomness import Randomness
 from condensers.registry import Method, condense_runs
+from reports.html import write_page
+from reports.kinds import WorstCaseMaterial
 from reports.schema import Claim, EpsilonBound, dump
 from reports.worst_case import ATTACK, Attempt, WorstCaseReport
+from reports.worst_case_pages import write_worst_case_pdf
 
 CHOOSE_ON = 0.2  # of the runs: a rule is one of few, so few runs choose it
 # Rules of the family bound, declared beforehand: the best few for Gaussian mechanisms simulated at ε = 1 and 8.
@@ -181,9 +184,7 @@ def _listen_to(
     return eavesdropper, ledger.entries
 
 
-def try_all(
-    experiment: Experiment, heard: dict[str, Heard], curve: TradeoffCurve | None = None
-) -> tuple[Attempt, ...]:
+def try_all(experiment: Experiment, heard: dict[str, Heard], curve: TradeoffCurve | None = None) -> tuple[Attempt, ...]:
     """Hold every score of every design against the curve that PLD proves for the ledger."""
     curve = curve or tradeoff_curve(ledger_event(heard["alone"].ledger), directed=True)
     pairs = [(design, score) for design in heard for score in heard[design].scores]
@@ -215,7 +216,15 @@ def run_worst_case(experiment: Experiment, command: str, out: Path, say: Callabl
     report = _audit(experiment, command, say)
     report = replace(report, versions=versions(experiment.method), digest=digest, run_directory=name)
     write_text(directory.report, dump(report))
-    return replace(report, run_directory=str(directory.path))
+    return replace(report, run_directory=str(directory.path), pdf=str(directory.pdf))
+
+
+def draw_worst_case(report: WorstCaseReport, directory: RunDirectory) -> None:
+    """The PDF with its figure, and the page; from the record alone."""
+    kept = replace(report, run_directory=directory.path.name, pdf=directory.pdf.name)
+    with explain_failure(directory.pdf), directory.held():
+        write_worst_case_pdf(kept, directory.pdf)
+        write_page(WorstCaseMaterial(report=kept), directory.html)
 
 
 def _audit(experiment: Experiment, command: str, say: Callable[[str], None]) -> WorstCaseReport:

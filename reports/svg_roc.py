@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from reports.allowed import FEWEST, allowed_at, allowed_region, lies_outside
+from reports.any_report import AnyReport, Corner, NamedCurve
 from reports.distributions import Floats
 from reports.figures import lowest_rate
-from reports.material import Material
 from reports.rounding import decimals_of, measured, percent, up_percent
-from reports.schema import Report
+from reports.schema import HasCurve, Roc
 from reports.style import SERIES
 from reports.svg import Axis, area, box, curve, drawing, embed_json, frame, line, marker, round_ticks, tag, text_at
 
@@ -50,15 +50,14 @@ def _both_scales(lowest: float) -> list[_Axes]:
     ]
 
 
-def roc_figure(material: Material, identity: str) -> str:
+def roc_figure(report: NamedCurve, num_nonmembers: int, identity: str, corners: Sequence[Corner] = ()) -> str:
     """One audit: its curve with interval, chance, the allowed region and what lies outside of it."""
-    report, num_nonmembers = material.report, material.histogram.num_nonmembers
     rates = np.asarray(report.roc.curve["false_positive_rate"], dtype=np.float64)
     scales = _both_scales(lowest_rate(rates, num_nonmembers))
-    label = f"Operating characteristic of {report.attack} on {report.method}: {_in_words(report)}"
+    label = f"Operating characteristic of {report.attack} on {report.method}: {_in_words(report.roc)}"
     true = np.asarray(report.roc.curve["true_positive_rate"], dtype=np.float64)
     pictures = [
-        (axes.name, drawing(_draw(axes, report, num_nonmembers) + _cursor(1), WIDTH, HEIGHT,
+        (axes.name, drawing(_draw(axes, report, num_nonmembers, corners) + _cursor(1), WIDTH, HEIGHT,
                             f"{label} ({axes.name} axes)", tabindex=0, data_scale=axes.name))
         for axes in scales
     ]  # fmt: skip
@@ -66,15 +65,14 @@ def roc_figure(material: Material, identity: str) -> str:
     return _interactive(identity, pictures, {**places, "text": _words(report, num_nonmembers)})
 
 
-def comparison_figure(numbered: Sequence[tuple[int, Report]], identity: str) -> str:
+def comparison_figure(numbered: Sequence[tuple[int, AnyReport, Roc]], identity: str) -> str:
     """Several audits: a curve each, with colour, dashes and marker of its own."""
-    rates = np.asarray(numbered[0][1].roc.curve["false_positive_rate"], dtype=np.float64)
+    rates = np.asarray(numbered[0][2].curve["false_positive_rate"], dtype=np.float64)
     curves = [
-        np.interp(rates, report.roc.curve["false_positive_rate"], report.roc.curve["true_positive_rate"])
-        for _, report in numbered
+        np.interp(rates, roc.curve["false_positive_rate"], roc.curve["true_positive_rate"]) for _, _, roc in numbered
     ]
     scales = _both_scales(_LOWEST)
-    names = [f"{number}  {report.method}, {report.attack}, {report.level}" for number, report in numbered]
+    names = [f"{number}  {report.method}, {report.attack}, {report.level}" for number, report, _ in numbered]
     pictures = []
     for axes in scales:
         parts = [frame(axes.x, axes.y, x_ticks=axes.ticks, y_ticks=axes.ticks,
@@ -90,7 +88,7 @@ def comparison_figure(numbered: Sequence[tuple[int, Report]], identity: str) -> 
             ]
         parts.append(_series_legend(names))
         label = f"Operating characteristics of {len(numbered)} audits, {axes.name} axes: " + "; ".join(
-            f"{name}: {_in_words(report)}" for name, (_, report) in zip(names, numbered, strict=True)
+            f"{name}: {_in_words(roc)}" for name, (_, _, roc) in zip(names, numbered, strict=True)
         )
         picture = "".join(parts) + _cursor(len(curves))
         pictures.append((axes.name, drawing(picture, WIDTH, HEIGHT, label, tabindex=0, data_scale=axes.name)))
@@ -99,7 +97,7 @@ def comparison_figure(numbered: Sequence[tuple[int, Report]], identity: str) -> 
             f"FPR {_rate(float(rate))}",
             *(
                 f"{number}  {report.method}, {report.level}: TPR {_rate(float(true[index]))}"
-                for (number, report), true in zip(numbered, curves, strict=True)
+                for (number, report, _), true in zip(numbered, curves, strict=True)
             ),
         ]
         for index, rate in enumerate(rates)
@@ -110,7 +108,7 @@ def comparison_figure(numbered: Sequence[tuple[int, Report]], identity: str) -> 
     return _interactive(identity, pictures, {**places, "text": text})
 
 
-def _draw(axes: _Axes, report: Report, num_nonmembers: int) -> str:
+def _draw(axes: _Axes, report: HasCurve, num_nonmembers: int, corners: Sequence[Corner]) -> str:
     x, y = axes.x, axes.y
     region = allowed_region(report)
     parts, legend = [], []
@@ -143,7 +141,19 @@ def _draw(axes: _Axes, report: Report, num_nonmembers: int) -> str:
         place = x.at(float(key))
         parts.append(line(place, y.at(low), place, y.at(high), class_="whisker"))
         parts.append(marker("o", place, y.at(rate), class_="rate"))
+    for corner in corners:
+        parts.append(_corner(x.at(corner.false_positive_rate), y.at(corner.true_positive_rate), corner))
+    legend += [name for name, outside in (("refutes", True), ("corner", False))
+               if any(corner.outside is outside for corner in corners)]  # fmt: skip
     return "".join(parts) + _legend([*legend, "chance", "band", "line"], percent(report.roc.interval_confidence))
+
+
+def _corner(x: float, y: float, corner: Corner) -> str:
+    """Its mark with its number in the table; those that lie close are parted by the side of the number."""
+    shape, kind = ("s", "refutes") if corner.outside else ("D", "corner")
+    beside = (9, 5) if corner.number % 2 else (-17, 5)
+    number = text_at(x + beside[0], y + beside[1], str(corner.number), class_="tick number")
+    return marker(shape, x, y, class_=kind) + number
 
 
 def _legend(kinds: Sequence[str], confidence: str) -> str:
@@ -152,6 +162,8 @@ def _legend(kinds: Sequence[str], confidence: str) -> str:
         "forbidden": "not allowed",
         "few": "fewer than 10 false positives",
         "outside": "outside, whole interval",
+        "refutes": "attempt, certain corner: refutes",
+        "corner": "attempt, certain corner",
         "chance": "chance",
         "band": f"{confidence} interval over runs",
         "line": "this attack",
@@ -165,6 +177,8 @@ def _legend(kinds: Sequence[str], confidence: str) -> str:
                 parts.append(box(left + 8, y - 6, 28, 12, class_=kind))
             case "forbidden" | "few":
                 parts.append(box(left + 8, y - 6, 28, 12, class_=f"{kind} swatch", fill=f"url(#{kind})"))
+            case "refutes" | "corner":
+                parts.append(marker("s" if kind == "refutes" else "D", left + 22, y, class_=kind))
             case "outside":
                 parts.append(marker("X", left + 22, y, class_="outside"))
             case _:
@@ -214,7 +228,7 @@ def _interactive(identity: str, pictures: Sequence[tuple[str, str]], data: dict[
     )
 
 
-def _words(report: Report, num_nonmembers: int) -> list[list[str]]:
+def _words(report: HasCurve, num_nonmembers: int) -> list[list[str]]:
     """What the reader is told at each rate."""
     region = allowed_region(report)
     data = {name: np.asarray(values, dtype=np.float64) for name, values in report.roc.curve.items()}
@@ -240,8 +254,8 @@ def _words(report: Report, num_nonmembers: int) -> list[list[str]]:
     return words
 
 
-def _in_words(report: Report) -> str:
-    figure, interval = measured(report.roc.auc, report.roc.auc_interval)
+def _in_words(roc: Roc) -> str:
+    figure, interval = measured(roc.auc, roc.auc_interval)
     return f"AUC {figure} {interval}"
 
 

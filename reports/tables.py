@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from reports.allowed import allowed_at, allowed_region
+from reports.any_report import AnyReport
 from reports.layout import Column
 from reports.rounding import (
     count,
@@ -23,7 +24,7 @@ from reports.rounding import (
     up,
     up_percent,
 )
-from reports.schema import Ladder, Outlook, Report
+from reports.schema import EpsilonBound, Ladder, Outlook, Report
 from reports.wording import claimed_epsilon, describe_kind
 
 
@@ -59,7 +60,7 @@ def rates_table(report: Report, num_nonmembers: int) -> Table:
     return Table(columns=tuple(columns), rows=tuple(rows))
 
 
-def bounds_table(report: Report) -> Table:
+def bounds_table(bounds: Sequence[EpsilonBound], ratio: float | None = None) -> Table:
     """Every bound, and the ratio that is none."""
     columns = (
         Column(title="estimator", share=0.24),
@@ -82,10 +83,10 @@ def bounds_table(report: Report) -> Table:
             count(bound.num_trials) if bound.num_trials else "–",
             _ceiling(bound.ceiling),
         )
-        for bound in report.bounds
+        for bound in bounds
     ]
-    if report.paper_style_epsilon is not None and all(bound.kind != "no bound" for bound in report.bounds):
-        figure = f"≈ {ordinary(report.paper_style_epsilon)}"
+    if ratio is not None and all(bound.kind != "no bound" for bound in bounds):
+        figure = f"≈ {ordinary(ratio)}"
         rows.append(("ln(TPR / FPR), paper style", "NO BOUND", figure, "–", "none", "–", "–", "–"))
     return Table(columns=columns, rows=tuple(rows))
 
@@ -179,7 +180,7 @@ def ladder_table(ladder: Ladder) -> Table:
     return Table(columns=columns, rows=tuple(rows))
 
 
-def comparison_table(reports: Sequence[Report]) -> Table:
+def comparison_table(reports: Sequence[AnyReport]) -> Table:
     """A row per audit, numbered from 1."""
     columns = (
         Column(title="", share=16, align="right"),
@@ -212,7 +213,7 @@ def comparison_table(reports: Sequence[Report]) -> Table:
                 "none" if claimed is None else f"≤ {up(claimed, decimals)}",
                 small(bound.delta),
                 _ceiling(bound.ceiling),
-                measured(report.roc.auc, report.roc.auc_interval)[0],
+                "–" if report.roc is None else measured(report.roc.auc, report.roc.auc_interval)[0],
                 "–" if utility is None else measured_percent(utility.accuracy, utility.accuracy_interval)[0],
                 report.verdict,
             )

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+from reports.any_report import AnyReport
 from reports.rounding import count, decimals_apart, down, measured, measured_percent, percent, small, up
 from reports.schema import Claim, EpsilonBound, Report
 
@@ -83,7 +84,7 @@ def explain_ceiling(bound: EpsilonBound) -> str:
     )
 
 
-def explain_claim(report: Report) -> str:
+def explain_claim(report: AnyReport) -> str:
     claim = report.claimed
     if claim is None:
         return "Nothing: no ε is claimed for this method, so there is nothing to refute."
@@ -197,7 +198,7 @@ def explain_outlook(report: Report) -> str:
     )
 
 
-def explain_comparison(reports: Sequence[Report]) -> str:
+def explain_comparison(reports: Sequence[AnyReport]) -> str:
     """What the reader of several audits must not forget."""
     confidences = {report.epsilon.confidence for report in reports}
     share = percent(confidences.pop()) if len(confidences) == 1 else "its own confidence"
@@ -209,7 +210,7 @@ def explain_comparison(reports: Sequence[Report]) -> str:
     )
 
 
-def threat_entries(report: Report) -> list[tuple[str, str]]:
+def threat_entries(report: AnyReport) -> list[tuple[str, str]]:
     """Who the adversary is and what the bound rests on: a term for the first entry of each kind."""
     entries = [
         ("The adversary" if index == 0 else "", text) for index, text in enumerate(map(sentence, report.threat_model))
@@ -222,7 +223,7 @@ def threat_entries(report: Report) -> list[tuple[str, str]]:
     return entries
 
 
-def title_of(report: Report) -> str:
+def title_of(report: AnyReport) -> str:
     return f"{report.method} on {report.dataset}, attack {report.attack}, level {report.level}"
 
 

@@ -12,9 +12,7 @@ SHIFT = 1.0
 
 def shifted_normals(seed: int, runs: int, shift: float = SHIFT) -> RunEvidence:
     generator = np.random.default_rng(seed)
-    return RunEvidence(
-        member_scores=generator.normal(shift, 1, runs), non_member_scores=generator.normal(0, 1, runs)
-    )
+    return RunEvidence(member_scores=generator.normal(shift, 1, runs), non_member_scores=generator.normal(0, 1, runs))
 
 
 def test_curve_and_area_against_theory():
