@@ -63,7 +63,7 @@ def rows_of_ladder(ladder: Ladder) -> list[EpsilonRow]:
 def rows_of_reports(reports: Sequence[AnyReport]) -> list[EpsilonRow]:
     return [
         EpsilonRow(
-            label=f"{number}  {report.method} on {report.dataset}, {report.attack}, {report.level}",
+            label=f"{number}  {_subject(report)}, {report.attack}, {report.level}",
             lower=report.epsilon.lower,
             ceiling=report.epsilon.ceiling,
             claimed=claimed_epsilon(report.claimed),
@@ -71,6 +71,10 @@ def rows_of_reports(reports: Sequence[AnyReport]) -> list[EpsilonRow]:
         )
         for number, report in enumerate(reports, start=1)
     ]
+
+
+def _subject(report: AnyReport) -> str:
+    return report.method if report.level == "transcript" else f"{report.method} on {report.dataset}"
 
 
 def right_end(rows: Sequence[EpsilonRow]) -> float:

@@ -52,6 +52,7 @@ td {{ border-bottom: 1px solid {RULE}; padding: 0.25rem 0.55rem; vertical-align:
 table.settings {{ overflow-wrap: anywhere; }}
 table.narrow {{ max-width: 36rem; }}
 .right {{ text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }}
+th.right {{ white-space: normal; }}
 .level td:not(:last-child) {{ white-space: nowrap; }}
 .level td {{ color: {GREY}; }}
 .level tr.here td {{ color: {INK}; background: {PALE}; font-weight: 600; }}

@@ -13,13 +13,14 @@ from reports.allowed import FEWEST, allowed_at, allowed_region, lies_outside
 from reports.any_report import AnyReport, Corner, NamedCurve
 from reports.distributions import Floats
 from reports.figures import lowest_rate
+from reports.labels import place_labels
 from reports.rounding import decimals_of, measured, percent, up_percent
 from reports.schema import HasCurve, Roc
 from reports.style import SERIES
 from reports.svg import Axis, area, box, curve, drawing, embed_json, frame, line, marker, round_ticks, tag, text_at
 
 WIDTH, HEIGHT = 640.0, 520.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 74.0, 610.0, 12.0, 466.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 74.0, 610.0, 18.0, 466.0
 _EVERY = 4
 _LOWEST = 1e-4
 
@@ -50,14 +51,14 @@ def _both_scales(lowest: float) -> list[_Axes]:
     ]
 
 
-def roc_figure(report: NamedCurve, num_nonmembers: int, identity: str, corners: Sequence[Corner] = ()) -> str:
+def roc_figure(report: NamedCurve, num_nonmembers: int, identity: str, marks: Sequence[tuple[str, Corner]] = ()) -> str:
     """One audit: its curve with interval, chance, the allowed region and what lies outside of it."""
     rates = np.asarray(report.roc.curve["false_positive_rate"], dtype=np.float64)
     scales = _both_scales(lowest_rate(rates, num_nonmembers))
     label = f"Operating characteristic of {report.attack} on {report.method}: {_in_words(report.roc)}"
     true = np.asarray(report.roc.curve["true_positive_rate"], dtype=np.float64)
     pictures = [
-        (axes.name, drawing(_draw(axes, report, num_nonmembers, corners) + _cursor(1), WIDTH, HEIGHT,
+        (axes.name, drawing(_draw(axes, report, num_nonmembers, marks) + _cursor(1), WIDTH, HEIGHT,
                             f"{label} ({axes.name} axes)", tabindex=0, data_scale=axes.name))
         for axes in scales
     ]  # fmt: skip
@@ -108,7 +109,7 @@ def comparison_figure(numbered: Sequence[tuple[int, AnyReport, Roc]], identity: 
     return _interactive(identity, pictures, {**places, "text": text})
 
 
-def _draw(axes: _Axes, report: HasCurve, num_nonmembers: int, corners: Sequence[Corner]) -> str:
+def _draw(axes: _Axes, report: HasCurve, num_nonmembers: int, marks: Sequence[tuple[str, Corner]]) -> str:
     x, y = axes.x, axes.y
     region = allowed_region(report)
     parts, legend = [], []
@@ -141,19 +142,15 @@ def _draw(axes: _Axes, report: HasCurve, num_nonmembers: int, corners: Sequence[
         place = x.at(float(key))
         parts.append(line(place, y.at(low), place, y.at(high), class_="whisker"))
         parts.append(marker("o", place, y.at(rate), class_="rate"))
-    for corner in corners:
-        parts.append(_corner(x.at(corner.false_positive_rate), y.at(corner.true_positive_rate), corner))
+    places = [(x.at(corner.false_positive_rate), y.at(corner.true_positive_rate)) for _, corner in marks]
+    offsets = place_labels(places, [name for name, _ in marks], size=13, mark=9)
+    for place, offset, (name, corner) in zip(places, offsets, marks, strict=True):
+        parts.append(marker("s" if corner.outside else "D", *place, class_="refutes" if corner.outside else "corner"))
+        words = (place[0] + offset[0], place[1] + offset[1] + 4)
+        parts.append(text_at(*words, name, class_="tick number", text_anchor="middle"))
     legend += [name for name, outside in (("refutes", True), ("corner", False))
-               if any(corner.outside is outside for corner in corners)]  # fmt: skip
+               if any(corner.outside is outside for _, corner in marks)]  # fmt: skip
     return "".join(parts) + _legend([*legend, "chance", "band", "line"], percent(report.roc.interval_confidence))
-
-
-def _corner(x: float, y: float, corner: Corner) -> str:
-    """Its mark with its number in the table; those that lie close are parted by the side of the number."""
-    shape, kind = ("s", "refutes") if corner.outside else ("D", "corner")
-    beside = (9, 5) if corner.number % 2 else (-17, 5)
-    number = text_at(x + beside[0], y + beside[1], str(corner.number), class_="tick number")
-    return marker(shape, x, y, class_=kind) + number
 
 
 def _legend(kinds: Sequence[str], confidence: str) -> str:
@@ -162,8 +159,8 @@ def _legend(kinds: Sequence[str], confidence: str) -> str:
         "forbidden": "not allowed",
         "few": "fewer than 10 false positives",
         "outside": "outside, whole interval",
-        "refutes": "attempt, certain corner: refutes",
-        "corner": "attempt, certain corner",
+        "refutes": "attempt that refutes",
+        "corner": "attempt",
         "chance": "chance",
         "band": f"{confidence} interval over runs",
         "line": "this attack",

@@ -185,16 +185,16 @@ def comparison_table(reports: Sequence[AnyReport]) -> Table:
     columns = (
         Column(title="", share=16, align="right"),
         Column(title="method", share=52),
-        Column(title="data", share=52),
-        Column(title="attack", share=40),
-        Column(title="level", share=48),
-        Column(title="certified", share=54, align="right"),
-        Column(title="claimed", share=46, align="right"),
-        Column(title="δ", share=32, align="right"),
+        Column(title="data", share=50),
+        Column(title="attack", share=42),
+        Column(title="level", share=56),
+        Column(title="certified", share=52, align="right"),
+        Column(title="claimed", share=48, align="right"),
+        Column(title="δ", share=30, align="right"),
         Column(title="ceiling", share=42, align="right"),
-        Column(title="AUC", share=40, align="right"),
+        Column(title="AUC", share=36, align="right"),
         Column(title="accuracy", share=54, align="right"),
-        Column(title="verdict", share=72),
+        Column(title="verdict", share=76),
     )
     rows = []
     for number, report in enumerate(reports, start=1):
@@ -206,7 +206,7 @@ def comparison_table(reports: Sequence[AnyReport]) -> Table:
             (
                 str(number),
                 report.method,
-                report.dataset,
+                "–" if report.level == "transcript" else report.dataset,
                 report.attack,
                 report.level,
                 f"{sign} {down(max(bound.lower, 0), decimals)}",

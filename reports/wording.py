@@ -37,6 +37,10 @@ REAL_NOTE = (
     "THESE ARE REAL RECORDS OF THE PRIVATE DATA, shown because --show-records was given. "
     "Handle this file as you handle the data."
 )
+CURVE_NOTE = (
+    " At the transcript the verdict is that of a test against the whole trade-off curve; its headline may be a bound "
+    "that grants the claim its family of mechanisms."
+)
 SCORES_NOTE = "Score in, score out: the mean over the test runs with the record and without it."
 GROUPS_NOTE = "Canaries are records made or picked to be exposed; what holds for them need not hold for ordinary ones."
 CONTROL_NOTE = "CONTROL: membership was shuffled. The attack was told coins that decided nothing; it must find nothing."
@@ -207,7 +211,7 @@ def explain_comparison(reports: Sequence[AnyReport]) -> str:
         f"{count(len(reports))} audits. Each bound holds with {share} by itself; the probability that any of them is "
         f"too high may be up to {up(100 * error, 0)}%, so the most striking is not to be picked out. Audits of other "
         "data, sizes, levels or δ are not on one scale."
-    )
+    ) + (CURVE_NOTE if any(report.level == "transcript" for report in reports) else "")
 
 
 def threat_entries(report: AnyReport) -> list[tuple[str, str]]:
@@ -281,9 +285,9 @@ def limits(report: Report) -> list[tuple[str, str]]:
     return entries
 
 
-def explain_headline(bound: EpsilonBound) -> str:
-    """Whence the figure that the verdict rests on."""
-    text = f"The verdict rests on one figure, by “{bound.estimator}”."
+def explain_headline(bound: EpsilonBound, *, resting: str = "verdict") -> str:
+    """Whence the figure that the verdict, or what else, rests on."""
+    text = f"The {resting} rests on one figure, by “{bound.estimator}”."
     if bound.threshold_choice:
         text += f" Thresholds: {bound.threshold_choice.rstrip('.')}."
     if bound.counts:

@@ -15,13 +15,13 @@ from reports.worst_case_words import (
     attempt_entries,
     attempts_table,
     audited_entries,
-    corners_of,
     curve_of,
     explain_attempts,
     explain_curve,
     explain_trials,
     ledger_table,
     limit_entries,
+    marks_of,
     num_nonmembers,
     repeat_entries,
     trials_table,
@@ -49,7 +49,7 @@ def worst_case_sections(report: WorstCaseReport, identity: str) -> str:
         table(ledger_table(report)),
         heading("Every bound that was computed"),
         table(bounds_table(report.bounds)),
-        paragraph(explain_headline(report.epsilon).replace("The verdict rests", "The headline rests"), "note"),
+        paragraph(explain_headline(report.epsilon, resting="headline"), "note"),
         _outlook(report),
         repeat(report.command, repeat_entries(report), report.config),
         heading("What this audit cannot tell"),
@@ -62,7 +62,7 @@ def _region(report: WorstCaseReport, identity: str) -> str:
     title, curve = heading("What the guarantee allows, and what was reached"), curve_of(report)
     if curve is None:
         return title + paragraph(NO_CURVE)
-    figure = roc_figure(curve, num_nonmembers(report), f"roc-{escape(identity)}", corners_of(report))
+    figure = roc_figure(curve, num_nonmembers(report), f"roc-{escape(identity)}", marks_of(report))
     return title + figure + paragraph(explain_curve(report), "note")
 
 

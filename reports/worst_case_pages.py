@@ -1,5 +1,6 @@
 """The pages of `audit worst-case`: verdict, analytic against empirical ε, region and attempts, how to repeat."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
@@ -11,6 +12,7 @@ from reports.any_report import Corner
 from reports.epsilon_rows import rows_of_bounds
 from reports.figures import draw_roc_linear, draw_roc_logarithmic
 from reports.files import write_atomically
+from reports.labels import place_labels
 from reports.layout import Column, Document, put_axes, put_line, put_text, text_width, wrap
 from reports.page_closing import flatten, set_code
 from reports.page_outlook import set_epsilon_rows
@@ -22,6 +24,9 @@ from reports.style import (
     EPSILON,
     INK,
     MARGIN,
+    PAGE_HEIGHT,
+    PAGE_WIDTH,
+    POINTS_PER_INCH,
     SMALL_CODE,
     SUBTITLE,
     TEXT_WIDTH,
@@ -39,13 +44,13 @@ from reports.worst_case_words import (
     attempt_entries,
     attempts_table,
     audited_entries,
-    corners_of,
     curve_of,
     explain_attempts,
     explain_curve,
     explain_trials,
     ledger_table,
     limit_entries,
+    marks_of,
     num_nonmembers,
     repeat_entries,
     title,
@@ -62,8 +67,9 @@ def write_worst_case_pdf(report: WorstCaseReport, path: Path) -> None:
         if curve is not None:
             figure = Figure(figsize=(4.8, 4.6))
             axes = figure.add_axes((0.14, 0.11, 0.82, 0.86))
-            draw_roc_logarithmic(axes, curve, num_nonmembers=num_nonmembers(report))
-            mark_corners(axes, corners_of(report))
+            draw_roc_linear(axes, curve, num_nonmembers=num_nonmembers(report))
+            mark_corners(axes, marks_of(report))
+            axes.legend(loc="lower right", frameon=True, facecolor="white", edgecolor="none", framealpha=0.9)
             write_png(figure, path.parent / "figures" / "tradeoff.png")
 
 
@@ -76,7 +82,7 @@ def draw(report: WorstCaseReport) -> Document:
     set_findings(document, report)
     _set_audited(document, report)
     document.turn_page()
-    _set_region(document, report, side=250.0)
+    _set_region(document, report, side=196.0)
     _set_attempts(document, report)
     document.definitions(attempt_entries(report), after=1.5)
     document.heading("Threat model and assumptions", keep=40)
@@ -88,13 +94,13 @@ def draw(report: WorstCaseReport) -> Document:
 
 
 def set_compact(document: Document, report: WorstCaseReport) -> None:
-    """One audit on one page of a comparison."""
-    set_findings(document, report)
-    _set_region(document, report, side=170.0)
-    _set_attempts(document, report)
+    """One audit on one page of a comparison, without the notes."""
+    set_findings(document, report, noted=False)
+    _set_region(document, report, side=150.0, noted=False)
+    _set_attempts(document, report, noted=False)
 
 
-def set_findings(document: Document, report: WorstCaseReport) -> None:
+def set_findings(document: Document, report: WorstCaseReport, *, noted: bool = True) -> None:
     """Verdict first, then ε of every estimator against the analytic one."""
     for line in wrap(title(report), TITLE, TEXT_WIDTH)[:2]:
         put_line(document.sheet, line, TITLE, MARGIN, document.y)
@@ -104,7 +110,8 @@ def set_findings(document: Document, report: WorstCaseReport) -> None:
     _set_headline(document, report)
     document.heading("Analytic against empirical ε", keep=120)
     set_epsilon_rows(document, rows_of_bounds(report))
-    document.paragraph(BARS_NOTE, CAPTION)
+    if noted:
+        document.paragraph(BARS_NOTE, CAPTION)
 
 
 def _set_headline(document: Document, report: WorstCaseReport) -> None:
@@ -125,80 +132,91 @@ def _set_audited(document: Document, report: WorstCaseReport) -> None:
     _set_table(document, ledger_table(report))
 
 
-def _set_region(document: Document, report: WorstCaseReport, *, side: float) -> None:
+def _set_region(document: Document, report: WorstCaseReport, *, side: float, noted: bool = True) -> None:
     curve = curve_of(report)
-    document.heading("What the guarantee allows, and what was reached", keep=40 if curve is None else side + 40)
+    document.heading("What the guarantee allows, and what was reached", keep=40 if curve is None else side + 100)
     if curve is None:
         document.paragraph(NO_CURVE)
         return
-    corners, small_side, top = corners_of(report), 0.44 * side, document.y + 6
-    axes = put_axes(document.sheet, MARGIN + 44, top, side, side)
-    draw_roc_logarithmic(axes, curve, num_nonmembers=num_nonmembers(report))
-    mark_corners(axes, corners)
-    beside = MARGIN + side + 44 + 66
-    linear = put_axes(document.sheet, beside, top, small_side, small_side)
-    draw_roc_linear(linear, curve, num_nonmembers=num_nonmembers(report))
-    mark_corners(linear, corners, named=False)
-    x = beside - 40
-    text = explain_curve(report)
-    lines = wrap(text, CAPTION, MARGIN + TEXT_WIDTH - x)
-    beside_room = int((side - small_side - 36) / CAPTION.leading)
-    for place, line in enumerate(lines[:beside_room]):
-        put_line(document.sheet, line, CAPTION, x, top + small_side + 36 + place * CAPTION.leading)
-    document.y = top + side + 34
-    if lines[beside_room:]:
-        document.paragraph(" ".join(lines[beside_room:]), CAPTION)
+    top, gap = document.y + 6, 56.0
+    for place, draw_roc in enumerate((draw_roc_linear, draw_roc_logarithmic)):
+        axes = put_axes(document.sheet, MARGIN + 40 + place * (side + gap), top, side, side)
+        draw_roc(axes, curve, num_nonmembers=num_nonmembers(report))
+        axes.minorticks_off()
+        mark_corners(axes, marks_of(report))
+        if axes.get_legend() is not None:
+            axes.get_legend().remove()
+    draw_legend(document.sheet, axes, MARGIN, top + side + 28)
+    document.y = top + side + 58
+    if noted:
+        document.paragraph(explain_curve(report), CAPTION)
 
 
-def mark_corners(axes: Axes, corners: tuple[Corner, ...], *, named: bool = True) -> None:
-    """A mark for each attempt: filled squares refute, open diamonds do not; with their numbers of the table."""
+def draw_legend(sheet: Figure, axes: Axes, x: float, y: float) -> None:
+    """What is in the figure, below it in rows."""
+    handles, labels = axes.get_legend_handles_labels()
+    sheet.legend(
+        handles,
+        labels,
+        loc="upper left",
+        bbox_to_anchor=(x / PAGE_WIDTH, 1 - y / PAGE_HEIGHT),
+        ncols=4,
+        borderaxespad=0,
+        columnspacing=1.4,
+    )
+
+
+def mark_corners(axes: Axes, marks: Sequence[tuple[str, Corner]]) -> None:
+    """A mark for each place: filled squares refute, open diamonds do not; with their numbers of the table."""
     low_x, low_y = axes.get_xlim()[0], axes.get_ylim()[0]
+    places = [(max(c.false_positive_rate, low_x), max(c.true_positive_rate, low_y)) for _, c in marks]
     for outside, shape, fill, label in (
-        (True, "s", VERMILLION, "attempt, certain corner: refutes"),
-        (False, "D", "white", "attempt, certain corner"),
+        (True, "s", VERMILLION, "attempt that refutes"),
+        (False, "D", "white", "attempt"),
     ):
-        chosen = [corner for corner in corners if corner.outside is outside]
-        if not chosen:
-            continue
-        places = [(max(c.false_positive_rate, low_x), max(c.true_positive_rate, low_y)) for c in chosen]
-        axes.plot(
-            *zip(*places, strict=True),
-            linestyle="none",
-            marker=shape,
-            markersize=5.5 if named else 3.5,
-            markerfacecolor=fill,
-            markeredgecolor=INK,
-            markeredgewidth=1.0,
-            label=label,
-            zorder=7,
-            clip_on=False,
-        )
-        for place, corner in zip(places if named else [], chosen, strict=False):
-            axes.annotate(
-                str(corner.number),
-                place,
-                xytext=(5 if corner.number % 2 else -5, -2.5),
-                textcoords="offset points",
-                ha="left" if corner.number % 2 else "right",
-                fontsize=7,
-                fontweight="bold",
-                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.3, "alpha": 0.7},
-                zorder=8,
+        chosen = [place for place, (_, corner) in zip(places, marks, strict=True) if corner.outside is outside]
+        if chosen:
+            axes.plot(
+                *zip(*chosen, strict=True),
+                linestyle="none",
+                marker=shape,
+                markersize=5,
+                markerfacecolor=fill,
+                markeredgecolor=INK,
+                markeredgewidth=1.0,
+                label=label,
+                zorder=7,
+                clip_on=False,
             )
-    if named:
-        axes.legend(loc="lower right", frameon=True, facecolor="white", edgecolor="none", framealpha=0.9)
+    scale = POINTS_PER_INCH / axes.figure.dpi
+    on_paper = [tuple(scale * axes.transData.transform(place)) for place in places]
+    offsets = place_labels(on_paper, [name for name, _ in marks], size=7)
+    for place, offset, (name, _) in zip(places, offsets, marks, strict=True):
+        axes.annotate(
+            name,
+            place,
+            xytext=offset,
+            textcoords="offset points",
+            ha="center",
+            va="center",
+            fontsize=7,
+            fontweight="bold",
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.3, "alpha": 0.75},
+            zorder=8,
+        )
 
 
-def _set_attempts(document: Document, report: WorstCaseReport) -> None:
+def _set_attempts(document: Document, report: WorstCaseReport, *, noted: bool = True) -> None:
     document.heading("Every attempt, held against the whole curve", keep=100)
     _set_table(document, attempts_table(report))
-    document.paragraph(explain_attempts(report), CAPTION)
+    if noted:
+        document.paragraph(explain_attempts(report), CAPTION)
 
 
 def _set_bounds(document: Document, report: WorstCaseReport) -> None:
     document.heading("Every bound that was computed")
     _set_table(document, bounds_table(report.bounds))
-    document.paragraph(explain_headline(report.epsilon).replace("The verdict rests", "The headline rests"), CAPTION)
+    document.paragraph(explain_headline(report.epsilon, resting="headline"), CAPTION)
     if report.outlook:
         document.heading("Ceilings, and what more trials would buy", keep=110)
         _set_table(document, trials_table(report))

@@ -81,6 +81,16 @@ def corners_of(report: WorstCaseReport) -> tuple[Corner, ...]:
     )
 
 
+def marks_of(report: WorstCaseReport) -> tuple[tuple[str, Corner], ...]:
+    """Corners to draw, with their numbers in the table; those of one place, to a per cent, share a mark."""
+    places: dict[tuple[float, float, bool], list[Corner]] = {}
+    for corner in corners_of(report):
+        place = (round(corner.false_positive_rate, 2), round(corner.true_positive_rate, 2), corner.outside)
+        places.setdefault(place, []).append(corner)
+    groups = sorted(places.values(), key=lambda group: group[0].false_positive_rate)
+    return tuple((", ".join(str(each.number) for each in group), group[0]) for group in groups)
+
+
 def title(report: WorstCaseReport) -> str:
     return f"{report.method}, worst case"
 
@@ -109,16 +119,16 @@ def attempts_table(report: WorstCaseReport) -> Table:
     """Every score of every design, tested against the curve."""
     columns = (
         Column(title="", share=14, align="right"),
-        Column(title="score", share=58),
-        Column(title="canary", share=50),
-        Column(title="runs tested", share=44, align="right"),
-        Column(title="false positives", share=48, align="right"),
-        Column(title="false negatives", share=52, align="right"),
-        Column(title="FPR at most", share=46, align="right"),
-        Column(title="TPR at least", share=46, align="right"),
+        Column(title="score", share=56),
+        Column(title="canary", share=48),
+        Column(title="runs tested", share=42, align="right"),
+        Column(title="false positives", share=52, align="right"),
+        Column(title="false negatives", share=54, align="right"),
+        Column(title="FPR at most", share=42, align="right"),
+        Column(title="TPR at least", share=42, align="right"),
         Column(title="TPR allowed", share=48, align="right"),
-        Column(title="p", share=44, align="right"),
-        Column(title="outcome", share=52),
+        Column(title="p", share=56, align="right"),
+        Column(title="outcome", share=50),
     )
     rows = [_attempt_row(number, attempt) for number, attempt in enumerate(report.attempts, start=1)]
     return Table(columns=columns, rows=tuple(rows))
@@ -133,8 +143,8 @@ def _attempt_row(number: int, attempt: Attempt) -> tuple[str, ...]:
         attempt.score,
         attempt.design,
         count(members + others),
-        f"{count(test.counts['false_positives'])} of {count(others)}",
-        f"{count(test.counts['false_negatives'])} of {count(members)}",
+        count(test.counts["false_positives"]),
+        count(test.counts["false_negatives"]),
         up_percent(test.false_positive_upper),
         f"{down(100 * (1 - test.false_negative_upper), 1)}%",
         up_percent(1 - test.allowed_false_negative_rate),
@@ -155,7 +165,7 @@ def explain_attempts(report: WorstCaseReport) -> str:
         f"p is the smallest error at which the claim would have been refuted, corrected for all {test.num_tries} "
         f"attempts: with a true claim, one of them falls below {percent(1 - test.confidence)} in fewer than "
         f"{percent(1 - test.confidence)} of such audits. Thresholds: {test.threshold_choice}. “TPR allowed” is the "
-        "most that the guarantee leaves at that FPR."
+        "most that the guarantee leaves at that FPR. Half of the runs tested had the canary."
     )
 
 
@@ -190,7 +200,7 @@ def audited_entries(report: WorstCaseReport) -> list[tuple[str, str]]:
         ),
         (
             "Canary",
-            f"chosen by the adversary; its vectors reach {percent(report.canary_typical_length, 1)} of the clipping "
+            f"Chosen by the adversary; its vectors reach {percent(report.canary_typical_length, 1)} of the clipping "
             f"norm (root mean square), {percent(report.canary_length, 1)} in the release where they are shortest",
         ),
     ]
