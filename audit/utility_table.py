@@ -36,7 +36,8 @@ def write_csv(rows: list[dict[str, Any]]) -> str:
 
 def format_table(rows: list[dict[str, Any]]) -> str:
     """For people: accuracies in per cent, mean ± deviation."""
-    heads = ("set", "ε", "images", "network", "accuracy", "random subset", "gain [95%]", "same as", "all", "training")
+    heads = ("set", "ε", "images", "network", "accuracy", "random subset", "gain [95%]", "random for the same",
+             "all records", "training")  # fmt: skip
     lines = [heads]
     for row in rows:
         match = row["matching_subset"]
@@ -55,10 +56,17 @@ def format_table(rows: list[dict[str, Any]]) -> str:
                 _cost(row["accuracy"]),
             )
         )
+    lines = _without_empty(lines)
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
     )
+
+
+def _without_empty(lines: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Columns of which no row holds anything, such as what was not asked for, are left out."""
+    kept = [any(line[place] for line in lines[1:]) for place in range(len(lines[0]))]
+    return [tuple(cell for cell, keep in zip(line, kept, strict=True) if keep) for line in lines]
 
 
 def _spread(found: dict[str, Any] | None) -> str:
