@@ -4,6 +4,8 @@ import numpy as np
 
 from audit.accounting.curve import TradeoffCurve, point_curve, tradeoff_curve
 from audit.accounting.ledger import ledger_event
+from audit.estimators.clopper_pearson import bound_epsilon_clopper_pearson
+from audit.estimators.evidence import RunCounts
 from audit.estimators.one_run import one_run_ceiling, one_run_lower_bounds
 from audit.roc import CURVE_GRID
 from condensers.ledger import Entries
@@ -19,7 +21,7 @@ def tradeoff_of_ledger(entries: Entries) -> Tradeoff:
     It binds the rates over many records as well: each obeys the curve, which is concave in the true positive rate, so
     their means do.
     """
-    return _on_grid(
+    return curve_on_grid(
         tradeoff_curve(ledger_event(entries), directed=True),
         "trade-off curve of what ran, by its privacy loss distribution",
     )
@@ -27,12 +29,13 @@ def tradeoff_of_ledger(entries: Entries) -> Tradeoff:
 
 def tradeoff_of_point(epsilon: float, delta: float) -> Tradeoff:
     """The two lines of (ε, δ)-DP."""
-    return _on_grid(
+    return curve_on_grid(
         point_curve(min(epsilon, _LARGEST_EPSILON), delta), f"the claimed (ε, δ) = ({epsilon:g}, {delta:g}) alone"
     )
 
 
-def _on_grid(curve: TradeoffCurve, source: str) -> Tradeoff:
+def curve_on_grid(curve: TradeoffCurve, source: str) -> Tradeoff:
+    """As a record keeps it."""
     allowed = 1.0 - curve.false_negative_rate(CURVE_GRID)
     return Tradeoff(
         false_positive_rate=tuple(CURVE_GRID.tolist()), true_positive_rate=tuple(allowed.tolist()), source=source
@@ -59,4 +62,36 @@ def look_ahead(bound: EpsilonBound, *, num_runs: int, num_test_runs: int) -> tup
             lower_at_same_rates=float(lower),
         )
         for multiple, num_coins, lower in zip(MULTIPLES, coins, lowers, strict=True)
+    )
+
+
+def look_ahead_runs(bound: EpsilonBound, *, num_runs: int) -> tuple[Outlook, ...]:
+    """The Clopper-Pearson bound of this audit, were it larger: without an error, and with the error rates of now."""
+
+    def lower(multiple: int, *, flawless: bool) -> float:
+        counts = {name: multiple * count for name, count in bound.counts.items()}
+        members = counts["true_positives"] + counts["false_negatives"]
+        others = counts["true_negatives"] + counts["false_positives"]
+        missed, alarms = (0, 0) if flawless else (counts["false_negatives"], counts["false_positives"])
+        return bound_epsilon_clopper_pearson(
+            RunCounts(
+                true_positives=members - missed,
+                false_negatives=missed,
+                false_positives=alarms,
+                true_negatives=others - alarms,
+            ),
+            delta=bound.delta,
+            confidence=bound.confidence,
+            num_tries=bound.num_tries,
+        ).lower
+
+    return tuple(
+        Outlook(
+            num_runs=multiple * num_runs,
+            num_test_runs=multiple * bound.num_trials,
+            num_trials=multiple * bound.num_trials,
+            ceiling=lower(multiple, flawless=True),
+            lower_at_same_rates=lower(multiple, flawless=False),
+        )
+        for multiple in MULTIPLES
     )

@@ -69,6 +69,10 @@ class RunDirectory:
         return self.path / "report.html"
 
     @property
+    def synthetic(self) -> Path:
+        return self.path / "synthetic.safetensors"
+
+    @property
     def timing(self) -> Path:
         return self.path / "timing.json"
 

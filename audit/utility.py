@@ -25,7 +25,7 @@ from condensers.errors import BadConfig
 from condensers.networks import Parameters
 from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import Randomness, stream, to_device
-from condensers.registry import untracked
+from condensers.registry import Track, untracked
 
 DEAREST = ("vgg11", "resnet18")
 WHOLE_RECIPE = 512
@@ -111,8 +111,13 @@ def difference_interval(ours: Measurement, theirs: Measurement, confidence: floa
     return gap - reach, gap + reach
 
 
-def measure(recipe: Recipe, name: str, images: Tensor, labels: Tensor, test: Pool) -> Measurement:
-    """Train network `s` on `images[s]` and test it; images `[seeds, m, …]`, or `[1, m, …]` for one set for all."""
+def measure(
+    recipe: Recipe, name: str, images: Tensor, labels: Tensor, test: Pool, tell: Callable[[float], None] | None = None
+) -> Measurement:
+    """Train network `s` on `images[s]` and test it; images `[seeds, m, …]`, or `[1, m, …]` for one set for all.
+
+    `tell` hears what share of the training is done.
+    """
     images = images.expand(recipe.seeds, *images.shape[1:])
     labels = labels.expand(recipe.seeds, *labels.shape[1:])
     network, num_images = recipe.network(name, test), images.shape[1]
@@ -123,6 +128,7 @@ def measure(recipe: Recipe, name: str, images: Tensor, labels: Tensor, test: Poo
     started = time.monotonic()
     for first in range(0, recipe.seeds, stack):
         runs = range(first, min(first + stack, recipe.seeds))
+        part = (runs.start / recipe.seeds, runs.stop / recipe.seeds)
         randomness = Randomness(seed=recipe.seed, runs=tuple(runs))
         generators = [randomness.private(position, f"{name} network") for position in range(len(runs))]
         parameters = train_stack(
@@ -131,7 +137,7 @@ def measure(recipe: Recipe, name: str, images: Tensor, labels: Tensor, test: Poo
             _batch(images[runs.start : runs.stop], labels[runs.start : runs.stop]),
             config,
             randomness=randomness,
-            track=untracked,
+            track=untracked if tell is None else _telling(tell, *part),
         )
         accuracies += score_networks(network, parameters, test)
     return Measurement(
@@ -140,6 +146,17 @@ def measure(recipe: Recipe, name: str, images: Tensor, labels: Tensor, test: Poo
         seconds=(time.monotonic() - started) / recipe.seeds,
         flops=training_flops(network, config, images[0], labels[0]),
     )
+
+
+def _telling(tell: Callable[[float], None], start: float, stop: float) -> Track:
+    """A track that tells how far between two shares of a whole its loop is."""
+
+    def track(name: str, total: int, state: dict[str, Tensor]) -> Iterator[int]:  # noqa: ARG001
+        for step in range(total):
+            yield step
+            tell(start + (stop - start) * (step + 1) / total)
+
+    return track
 
 
 def score_networks(network: EvaluationNetwork, parameters: Parameters, test: Pool) -> list[float]:
@@ -173,9 +190,13 @@ def training_flops(network: EvaluationNetwork, config: VictimConfig, images: Ten
 
 @dataclass
 class FlopTrack:
-    """A track that counts the first steps of every loop and takes the others to cost the same."""
+    """A track that counts the first steps of every loop and takes the others to cost the same.
+
+    `tell` hears the share of the loop that is done, its steps, and the FLOPs that all loops so far take.
+    """
 
     flops: float = 0.0
+    tell: Callable[[float, int, float], None] = lambda share, steps, flops: None  # noqa: ARG005
     loops: list[str] = field(default_factory=list)
 
     def __call__(self, name: str, total: int, state: dict[str, Tensor]) -> Iterator[int]:
@@ -184,10 +205,11 @@ class FlopTrack:
         for step in range(total):
             if step >= counted:
                 yield step
-                continue
-            with FlopCounterMode(display=False) as counter:
-                yield step
-            self.flops += counter.get_total_flops() * total / counted
+            else:
+                with FlopCounterMode(display=False) as counter:
+                    yield step
+                self.flops += counter.get_total_flops() * total / counted
+            self.tell((step + 1) / total, total, self.flops)
 
 
 def random_subsets(pool: Pool, per_class: tuple[int, ...], *, seeds: int, seed: int) -> tuple[Tensor, Tensor]:

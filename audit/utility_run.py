@@ -12,9 +12,13 @@ from audit.condensation import Condensation, check_seed, resolve_condensation
 from audit.evaluation_networks import ARCHITECTURES, LARGE, NAMES
 from audit.resolve import check_sizes, split_changes
 from audit.split import Split, load_split
+from audit.store import RunDirectory, explain_failure
 from audit.synthetic import SyntheticSet, check_fit, read_synthetic
 from audit.utility import LEAST_PASSES, WHOLE_RECIPE, Recipe
-from audit.utility_table import Bench, condense_candidate, foreign_candidate
+from audit.utility_bench import Bench, condense_candidate, foreign_candidate
+from audit.utility_cells import FOLDER, Cells
+from audit.utility_meter import STEP, Meter
+from condensers.errors import Incomplete
 from condensers.registry import Method, get_method
 
 QUICK_DIVISOR = 8
@@ -34,16 +38,24 @@ def run_utility(flags: dict[str, Any], say: Callable[[str], None]) -> dict[str, 
     networks = [recipe.network(name, split.train) for name in architectures]
     released = [_read(path, flags, split) for path in flags["synthetic"]]
     plans = [plan for method in methods for plan in _plans(method, split, flags, changes)]
-    bench = Bench(split, recipe, match=flags["match"], full=flags["full"], say=say)
-    rows = [
-        bench.row(candidate, name)
-        for candidate in (foreign_candidate(synthetic, split) for synthetic in released)
-        for name in architectures
-    ]
-    for condensation, epsilon in plans:
-        say(f"condensing with {condensation.method.name}, {condensation.config.ipc} images a class")
-        candidate = condense_candidate(condensation, split, recipe, epsilon=epsilon, one_set=flags["one_set"])
-        rows += [bench.row(candidate, name) for name in architectures]
+    facts = {
+        "device": str(split.train.images.device),
+        "threads": torch.get_num_threads(),
+        "versions": settings.versions(get_method("real")),
+    }
+    directory = RunDirectory(flags["out"])
+    with explain_failure(directory.path):
+        directory.path.mkdir(parents=True, exist_ok=True)
+    cells = Cells(directory.path / FOLDER, facts, say)
+    try:
+        with directory.held():
+            rows = _measure_all(flags, split, recipe, architectures, released, plans, cells, say)
+    except KeyboardInterrupt:
+        finished = cells.num_found + cells.num_computed
+        raise Incomplete(
+            f"interrupted: {finished} finished parts are kept in {directory.path / FOLDER}; run the same command again "
+            "to go on"
+        ) from None
     return {
         "schema": SCHEMA,
         "dataset": split.train.name,
@@ -62,6 +74,51 @@ def run_utility(flags: dict[str, Any], say: Callable[[str], None]) -> dict[str, 
             *_interval_notes(recipe, one_set=flags["one_set"], released=bool(released), condensed=bool(plans)),
         ],
     }
+
+
+def _measure_all(
+    flags: dict[str, Any],
+    split: Split,
+    recipe: Recipe,
+    architectures: tuple[str, ...],
+    released: list[SyntheticSet],
+    plans: list[tuple[Condensation, float | None]],
+    cells: Cells,
+    say: Callable[[str], None],
+) -> list[dict[str, Any]]:
+    """The rows: every candidate on every network, from finished cells as far as there are any."""
+    meter = Meter(f"measuring {len(released) + len(plans)} sets on {len(architectures)} networks")
+    bench = Bench(split, recipe, match=flags["match"], full=flags["full"], cells=cells, meter=meter, say=say)
+    for place, synthetic in enumerate(released):
+        for name in architectures:
+            bench.expect(f"released {place}", len(synthetic.images), name)
+    for place, (condensation, _) in enumerate(plans):
+        for run in range(1 if flags["one_set"] else recipe.seeds):
+            meter.expect(f"condensed {place}, set {run}", getattr(condensation.config, "iterations", 1) * 10 * STEP)
+        for name in architectures:
+            bench.expect(f"condensed {place}", condensation.config.ipc * split.train.num_classes, name)
+    rows = []
+    with meter.shown():
+        for place, synthetic in enumerate(released):
+            candidate = foreign_candidate(synthetic, split)
+            rows += [bench.row(candidate, name, f"released {place}") for name in architectures]
+        for place, (condensation, epsilon) in enumerate(plans):
+            task = f"condensed {place}"
+            say(f"condensing with {condensation.method.name}, {condensation.config.ipc} images a class")
+            candidate = condense_candidate(
+                condensation,
+                split,
+                recipe,
+                epsilon=epsilon,
+                one_set=flags["one_set"],
+                cells=cells,
+                meter=meter,
+                task=task,
+            )
+            rows += [bench.row(candidate, name, task) for name in architectures]
+    if cells.num_found:
+        say(f"{cells.num_found} of {cells.num_found + cells.num_computed} parts were finished before")
+    return rows
 
 
 def resolve_recipe(flags: dict[str, Any], split: Split, changes: dict[str, str]) -> Recipe:

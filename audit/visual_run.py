@@ -26,6 +26,8 @@ from condensers.randomness import Randomness
 from condensers.registry import condense_runs, get_method
 from reports import schema
 from reports.gallery import pixels, show_synthetic
+from reports.html import write_page
+from reports.kinds import VisualMaterial
 from reports.visual_pages import Pictures, write_visual_pdf
 from reports.visual_record import VisualReport
 
@@ -72,7 +74,9 @@ def run_visual(
         _write(config, directory, report, sets, match_table(matches, labels, told))
         say("drawing the report")
         with explain_failure(directory.pdf):
-            write_visual_pdf(report, _pictures(report, sets, pool, settings.show_records), directory.pdf)
+            pictures = panel_pictures(report, sets, pool if settings.show_records else None)
+            write_visual_pdf(report, pictures, directory.pdf)
+            write_page(VisualMaterial(report=report, pictures=pictures), directory.html)
     return replace(report, run_directory=str(directory.path), pdf=str(directory.pdf))
 
 
@@ -184,21 +188,21 @@ def _write(
         directory.shards.rmdir()
     write_text(directory.config, config.to_json())
     tensors = {"images": sets.images, "labels": sets.labels, "initial_records": sets.initial_records}
-    write_tensors(directory.path / "synthetic.safetensors", tensors, digest=config.digest)
+    write_tensors(directory.synthetic, tensors, digest=config.digest)
     write_atomically(directory.path / "matches.parquet", lambda path: table.to_parquet(path, index=False))
     write_text(directory.report, schema.dump(report))
 
 
-def _pictures(report: VisualReport, sets: CondensedBatch, pool: Pool, show_records: bool) -> Pictures:
-    """What the pages may show: images started from records, and records, only where the person asked."""
+def panel_pictures(report: VisualReport, sets: CondensedBatch, pool: Pool | None) -> Pictures:
+    """What the pages may show: images started from records, and records, only where the pool is given."""
     gallery = show_synthetic(
         sets.images[0].numpy(),
         sets.labels[0].numpy(),
         from_records=bool((sets.initial_records[0] >= 0).any()),
-        show_records=show_records,
+        show_records=pool is not None,
     )
     synthetic = None if gallery.synthetic is None else gallery.synthetic[[column.image for column in report.panel]]
-    if not show_records or gallery.synthetic is None:
+    if pool is None or gallery.synthetic is None:
         return Pictures(synthetic=synthetic, note=gallery.note)
     wanted = {match.record for column in report.panel for found in column.matches.values() for match in found}
     records = {record: pixels(pool.images[record : record + 1].numpy())[0] for record in sorted(wanted)}

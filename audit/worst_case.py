@@ -22,15 +22,18 @@ from typing import Any
 import numpy as np
 import torch
 
-from audit.accounting.curve import tradeoff_curve
+from audit.accounting.curve import TradeoffCurve, tradeoff_curve
 from audit.accounting.events import branches, neighbouring_relation, sampling_rate
 from audit.accounting.ledger import claim_from_ledger, ledger_event
+from audit.estimators.clopper_pearson import NAME as CLOPPER_PEARSON
 from audit.estimators.clopper_pearson import bound_epsilon_clopper_pearson
 from audit.estimators.curve import refute_curve
 from audit.estimators.evidence import RunEvidence
 from audit.estimators.family import bound_epsilon_family
 from audit.estimators.gaussian import bound_epsilon_gaussian
 from audit.estimators.thresholds import Grid, Split
+from audit.outlook import curve_on_grid, look_ahead_runs
+from audit.run_roc import measure_run_roc
 from audit.settings import versions
 from audit.store import RunDirectory, explain_failure, write_text
 from audit.transcript import (
@@ -46,8 +49,11 @@ from condensers.errors import BadConfig
 from condensers.ledger import Entries, FixedSize
 from condensers.randomness import Randomness
 from condensers.registry import Method, condense_runs
+from reports.html import write_page
+from reports.kinds import WorstCaseMaterial
 from reports.schema import Claim, EpsilonBound, dump
 from reports.worst_case import ATTACK, Attempt, WorstCaseReport
+from reports.worst_case_pages import write_worst_case_pdf
 
 CHOOSE_ON = 0.2  # of the runs: a rule is one of few, so few runs choose it
 # Rules of the family bound, declared beforehand: the best few for Gaussian mechanisms simulated at ε = 1 and 8.
@@ -178,9 +184,9 @@ def _listen_to(
     return eavesdropper, ledger.entries
 
 
-def try_all(experiment: Experiment, heard: dict[str, Heard]) -> tuple[Attempt, ...]:
+def try_all(experiment: Experiment, heard: dict[str, Heard], curve: TradeoffCurve | None = None) -> tuple[Attempt, ...]:
     """Hold every score of every design against the curve that PLD proves for the ledger."""
-    curve = tradeoff_curve(ledger_event(heard["alone"].ledger), directed=True)
+    curve = curve or tradeoff_curve(ledger_event(heard["alone"].ledger), directed=True)
     pairs = [(design, score) for design in heard for score in heard[design].scores]
     return tuple(
         Attempt(
@@ -210,7 +216,15 @@ def run_worst_case(experiment: Experiment, command: str, out: Path, say: Callabl
     report = _audit(experiment, command, say)
     report = replace(report, versions=versions(experiment.method), digest=digest, run_directory=name)
     write_text(directory.report, dump(report))
-    return replace(report, run_directory=str(directory.path))
+    return replace(report, run_directory=str(directory.path), pdf=str(directory.pdf))
+
+
+def draw_worst_case(report: WorstCaseReport, directory: RunDirectory) -> None:
+    """The PDF with its figure, and the page; from the record alone."""
+    kept = replace(report, run_directory=directory.path.name, pdf=directory.pdf.name)
+    with explain_failure(directory.pdf), directory.held():
+        write_worst_case_pdf(kept, directory.pdf)
+        write_page(WorstCaseMaterial(report=kept), directory.html)
 
 
 def _audit(experiment: Experiment, command: str, say: Callable[[str], None]) -> WorstCaseReport:
@@ -221,7 +235,8 @@ def _audit(experiment: Experiment, command: str, say: Callable[[str], None]) -> 
     say("what the ledger claims")
     claimed = claim_from_ledger(headline.ledger, experiment.delta)
     say("testing")
-    attempts = try_all(experiment, heard)
+    curve = tradeoff_curve(ledger_event(headline.ledger), directed=True)
+    attempts = try_all(experiment, heard, curve)
     bounds, reason = bound_all(headline, experiment)
     assert claimed.epsilon_pld is not None
     verdict, verdict_reason = judge(attempts, claimed)
@@ -251,6 +266,11 @@ def _audit(experiment: Experiment, command: str, say: Callable[[str], None]) -> 
         versions={},
         digest="",
         run_directory="",
+        roc=measure_run_roc(headline.evidence("likelihood"), confidence=experiment.confidence),
+        tradeoff=curve_on_grid(curve, "trade-off curve of what ran, by its privacy loss distribution"),
+        outlook=look_ahead_runs(
+            next(bound for bound in bounds if bound.estimator == CLOPPER_PEARSON), num_runs=experiment.trials
+        ),
     )
 
 

@@ -7,21 +7,19 @@ from typing import IO
 from matplotlib.backends.backend_pdf import PdfPages
 
 from reports.files import write_atomically
+from reports.kinds import KnownMaterial, KnownReport, line_of, set_page
 from reports.layout import Document
-from reports.material import Material
-from reports.page_comparison import set_compact, set_overview
-from reports.schema import Report
+from reports.page_comparison import set_overview
 from reports.style import house_style
-from reports.wording import title_of
 
 
-def write_comparison_pdf(reports: Sequence[Report], materials: Iterable[Material], path: Path) -> None:
+def write_comparison_pdf(reports: Sequence[KnownReport], materials: Iterable[KnownMaterial], path: Path) -> None:
     """`materials` are those of the reports in their order; each is asked for when its page is drawn."""
     with house_style():
         write_atomically(path, lambda stream: _save_pages(stream, reports, materials))
 
 
-def _save_pages(stream: IO[bytes], reports: Sequence[Report], materials: Iterable[Material]) -> None:
+def _save_pages(stream: IO[bytes], reports: Sequence[KnownReport], materials: Iterable[KnownMaterial]) -> None:
     metadata = {"Title": f"{len(reports)} privacy audits", "Creator": "condensation-audit", "CreationDate": None}
     with PdfPages(stream, metadata=metadata) as pages:
         overview = Document()
@@ -30,8 +28,8 @@ def _save_pages(stream: IO[bytes], reports: Sequence[Report], materials: Iterabl
         page = 1 + _save(pages, overview)
         for number, material in enumerate(materials, start=1):
             document = Document()
-            set_compact(document, material, number)
-            title = f"{number}: {title_of(material.report)}"
+            set_page(document, material, number)
+            title = f"{number}: {line_of(material.report)}"
             document.number_pages(title, material.report.digest[:16], first=page)
             page += _save(pages, document)
 

@@ -4,9 +4,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reports.any_report import AnyReport
 from reports.rounding import decimals_apart, down, ordinary, small, up
-from reports.schema import Ladder, Report
+from reports.schema import Ladder
 from reports.wording import claimed_epsilon
+
+_HIGHEST_CEILING = 20.0  # no number of coins that could be tossed has a higher one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +33,7 @@ class EpsilonRow:
         return "" if self.claimed is None else f"≤ {up(self.claimed, decimals_apart(self.lower, self.claimed))}"
 
 
-def rows_of_bounds(report: Report) -> list[EpsilonRow]:
+def rows_of_bounds(report: AnyReport) -> list[EpsilonRow]:
     """A row per bound of one audit, that of the verdict first."""
     claimed = claimed_epsilon(report.claimed)
     bounds = [report.epsilon, *(bound for bound in report.bounds if bound != report.epsilon)]
@@ -57,10 +60,10 @@ def rows_of_ladder(ladder: Ladder) -> list[EpsilonRow]:
     ]
 
 
-def rows_of_reports(reports: Sequence[Report]) -> list[EpsilonRow]:
+def rows_of_reports(reports: Sequence[AnyReport]) -> list[EpsilonRow]:
     return [
         EpsilonRow(
-            label=f"{number}  {report.method} on {report.dataset}, {report.attack}, {report.level}",
+            label=f"{number}  {_subject(report)}, {report.attack}, {report.level}",
             lower=report.epsilon.lower,
             ceiling=report.epsilon.ceiling,
             claimed=claimed_epsilon(report.claimed),
@@ -70,7 +73,13 @@ def rows_of_reports(reports: Sequence[Report]) -> list[EpsilonRow]:
     ]
 
 
+def _subject(report: AnyReport) -> str:
+    return report.method if report.level == "transcript" else f"{report.method} on {report.dataset}"
+
+
 def right_end(rows: Sequence[EpsilonRow]) -> float:
-    """Where the scale ends: beyond every finite mark; marks beyond it are cut."""
-    marks = [value for row in rows for value in (row.lower, row.ceiling, row.claimed) if value is not None]
-    return 1.1 * max([*(value for value in marks if math.isfinite(value)), 0.5])
+    """Where the scale ends: beyond every finite mark, but for ceilings so high that they would hide all else."""
+    marks = [value for row in rows for value in (row.lower, row.claimed) if value is not None and math.isfinite(value)]
+    highest = max(_HIGHEST_CEILING, 3 * max(marks, default=0.0))
+    ceilings = [row.ceiling for row in rows if row.ceiling <= highest]
+    return 1.1 * max([*marks, *ceilings, 0.5])

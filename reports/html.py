@@ -15,16 +15,17 @@ from reports.epsilon_rows import rows_of_reports
 from reports.files import write_atomically
 from reports.gallery import Gallery
 from reports.html_script import SCRIPT
-from reports.html_sections import audit_sections, heading, paragraph, table
+from reports.html_sections import heading, paragraph, table
 from reports.html_style import STYLE
-from reports.material import Material, gather
+from reports.kinds import KnownMaterial, KnownReport, line_of, name_of, sections_of
+from reports.material import gather
 from reports.schema import Report
-from reports.series import MOST_CURVES, drawn_curves
+from reports.series import MOST_CURVES, curves_of
 from reports.svg import escape, tag
 from reports.svg_bars import epsilon_figure
 from reports.svg_roc import comparison_figure
 from reports.tables import comparison_table
-from reports.wording import BARS_NOTE, LADDER, explain_comparison, headline, title_of
+from reports.wording import BARS_NOTE, LADDER, explain_comparison, headline
 
 _HATCHES = "".join(
     f'<pattern id="{name}" width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate({angle})">'
@@ -35,11 +36,15 @@ _HATCHES = "".join(
 
 def write_html(report: Report, *, scores: pd.DataFrame, gallery: Gallery, path: Path) -> None:
     """Write one audit; raises ValueError where the inputs do not fit together."""
-    material = gather(report, scores=scores, gallery=gallery)
-    _write(_page(f"Privacy audit: {title_of(report)}", _one(material)), path)
+    write_page(gather(report, scores=scores, gallery=gallery), path)
 
 
-def write_comparison_html(reports: Sequence[Report], materials: Iterable[Material], path: Path) -> None:
+def write_page(material: KnownMaterial, path: Path) -> None:
+    """Write one audit of any kind."""
+    _write(_page(f"Privacy audit: {line_of(material.report)}", _one(material)), path)
+
+
+def write_comparison_html(reports: Sequence[KnownReport], materials: Iterable[KnownMaterial], path: Path) -> None:
     """`materials` are those of the reports in their order; each is asked for when its section is written."""
     _write(_page(f"{len(reports)} privacy audits", _several(reports, materials)), path)
 
@@ -63,15 +68,14 @@ def _page(title: str, body: Iterable[str]) -> Iterator[str]:
     yield f"\n<script>{SCRIPT}</script>\n</body>\n</html>\n"
 
 
-def _one(material: Material) -> Iterator[str]:
-    report = material.report
+def _one(material: KnownMaterial) -> Iterator[str]:
     yield tag("p", "Privacy audit of a condensed data set", class_="over")
-    yield f"<main><h1>{escape(f'{report.method} on {report.dataset}')}</h1>\n"
-    yield audit_sections(material, "0")
-    yield _footer("report.json") + "</main>"
+    yield f"<main><h1>{escape(name_of(material.report))}</h1>\n"
+    yield sections_of(material, "0")
+    yield _footer("report.json", scores=isinstance(material.report, Report)) + "</main>"
 
 
-def _several(reports: Sequence[Report], materials: Iterable[Material]) -> Iterator[str]:
+def _several(reports: Sequence[KnownReport], materials: Iterable[KnownMaterial]) -> Iterator[str]:
     yield tag("p", "Privacy audits of condensed data sets", class_="over")
     yield f"<main><h1>{len(reports)} audits compared</h1>\n"
     yield _overview(reports)
@@ -82,16 +86,16 @@ def _several(reports: Sequence[Report], materials: Iterable[Material]) -> Iterat
             f'\n<section class="run" id="run-{number}" data-level="{escape(report.level)}" '
             f'data-subject="{escape(f"{report.method} on {report.dataset}")}" aria-labelledby="title-{number}">'
         )
-        yield f'<h2 id="title-{number}">{escape(f"{number}  {report.method} on {report.dataset}")}</h2>\n'
-        yield audit_sections(material, str(number))
+        yield f'<h2 id="title-{number}">{escape(f"{number}  {name_of(report)}")}</h2>\n'
+        yield sections_of(material, str(number))
         yield "</section>"
-    yield _footer("the report.json of each run") + "</main>"
+    yield _footer("the report.json of each run", scores=any(isinstance(each, Report) for each in reports)) + "</main>"
 
 
-def _overview(reports: Sequence[Report]) -> str:
-    drawn = drawn_curves(reports)
+def _overview(reports: Sequence[KnownReport]) -> str:
+    drawn = curves_of(reports)
     note = "Numbers are those of the table."
-    if len(drawn) < len(reports):
+    if len(drawn) == MOST_CURVES < len(reports):
         note += f" Drawn are the {MOST_CURVES} curves with the largest area, of {len(reports)}."
     return "".join(
         [
@@ -101,19 +105,18 @@ def _overview(reports: Sequence[Report]) -> str:
             heading("Certified ε against what is claimed"),
             epsilon_figure(rows_of_reports(reports), "Certified ε of every audit"),
             paragraph(BARS_NOTE, "note"),
-            heading("Receiver operating characteristics"),
-            comparison_figure([(number, reports[number - 1]) for number in drawn], "roc-all"),
+            heading("Receiver operating characteristics") + comparison_figure(drawn, "roc-all") if drawn else "",
             paragraph(note, "note"),
         ]
     )
 
 
-def _switch(reports: Sequence[Report]) -> str:
+def _switch(reports: Sequence[KnownReport]) -> str:
     """Which audit is shown in full, by its name or by the level of its adversary."""
     options = "".join(
         tag(
             "option",
-            escape(f"{number}  {title_of(report)}: {headline(report.epsilon, report.claimed)}, {report.verdict}"),
+            escape(f"{number}  {line_of(report)}: {headline(report.epsilon, report.claimed)}, {report.verdict}"),
             value=f"run-{number}",
         )
         for number, report in enumerate(reports, start=1)
@@ -128,8 +131,9 @@ def _switch(reports: Sequence[Report]) -> str:
     return tag("nav", by_level + choice, class_="scripted", aria_label="Choose the audit that is shown in full")
 
 
-def _footer(source: str) -> str:
-    text = f"Drawn from {source}, which holds every figure in full, and scores.parquet. This page reaches no network."
+def _footer(source: str, *, scores: bool) -> str:
+    table = ", and scores.parquet" if scores else ""
+    text = f"Drawn from {source}, which holds every figure in full{table}. This page reaches no network."
     return tag("footer", paragraph(text, "note"))
 
 

@@ -3,11 +3,13 @@
 import base64
 import io
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from PIL import Image
 
 from reports.allowed import allowed_region, explain_outside
+from reports.any_report import AnyReport
 from reports.epsilon_rows import rows_of_bounds, rows_of_ladder
 from reports.gallery import Gallery, Panel, Pixels
 from reports.material import Material
@@ -56,6 +58,7 @@ from reports.wording import (
     threat_entries,
 )
 
+NOT_SETTINGS = ("versions", "weights", "left_out")  # said elsewhere on the page
 _SIGNS = {"REFUTED": "✗", "NOT REFUTED": "●", "NO CLAIM": "○"}
 
 
@@ -139,15 +142,20 @@ def matches_section(panels: Sequence[Panel]) -> str:
 
 
 def _verdict(report: Report) -> str:
+    seen = f"Attack {report.attack}, level “{report.level}”: the adversary sees {seen_by(report.level)}."
+    return found(report, seen, explain_bound(report.epsilon), control=report.game.membership_shuffled)
+
+
+def found(report: AnyReport, seen: str, explained: str, *, control: bool = False) -> str:
+    """Who attacks, the verdict, and the figure that was certified."""
     sign = f"{_SIGNS[report.verdict]}\u00a0{report.verdict}"
     parts = [
-        tag("p", escape(f"Attack {report.attack}, level “{report.level}”: the adversary sees {seen_by(report.level)}."),
-            class_="sub"),
-        paragraph(CONTROL_NOTE, "alarm") if report.game.membership_shuffled else "",
+        paragraph(seen, "sub"),
+        paragraph(CONTROL_NOTE, "alarm") if control else "",
         tag("div", tag("strong", escape(sign)) + paragraph(report.verdict_reason), class_="verdict",
             data_verdict=report.verdict),
         tag("div", tag("b", escape(headline(report.epsilon, report.claimed)))
-            + paragraph(explain_bound(report.epsilon)), class_="headline"),
+            + paragraph(explained), class_="headline"),
     ]  # fmt: skip
     return "".join(parts)
 
@@ -182,7 +190,7 @@ def _roc(material: Material, identity: str) -> str:
     return "".join(
         [
             heading("Receiver operating characteristic" + (" over what is allowed" if region is not None else "")),
-            roc_figure(material, f"roc-{identity}"),
+            roc_figure(report, num_nonmembers, f"roc-{identity}"),
             paragraph(explain_roc(num_nonmembers), "note"),
             paragraph(explain_outside(report, region, num_nonmembers), "note") if region is not None else "",
             table(rates_table(report, num_nonmembers)),
@@ -229,9 +237,9 @@ def _synthetic(gallery: Gallery) -> str:
     which = f"All {count(total)} images" if shown == total else f"{shown} of {count(total)} images"
     rows, columns = mosaic.cells.shape
     alt = f"{shown} synthetic images in {rows} rows of up to {columns}; labels of the rows: {', '.join(mosaic.labels)}"
-    picture = _picture(compose(gallery.synthetic, mosaic.cells), alt, width=min(900, 72 * columns))
+    mosaic_picture = picture(compose(gallery.synthetic, mosaic.cells), alt, width=min(900, 72 * columns))
     caption = f"{which} of the first run, by class. Pixels beyond the range of the data are cut for display."
-    return heading("Synthetic set of one run") + tag("figure", picture + tag("figcaption", escape(caption)))
+    return heading("Synthetic set of one run") + tag("figure", mosaic_picture + tag("figcaption", escape(caption)))
 
 
 def _utility(report: Report) -> str:
@@ -247,20 +255,23 @@ def _utility(report: Report) -> str:
 
 
 def _threat(report: Report) -> str:
+    return heading("Threat model and assumptions") + definitions(threat_entries(report)) + levels_table(report.level)
+
+
+def levels_table(audited: str) -> str:
+    """Who sees what, and which of them was the adversary here."""
     rows = "".join(
         tag(
             "tr",
-            tag("td", escape("▶ audited here" if level == report.level else ""))
+            tag("td", escape("▶ audited here" if level == audited else ""))
             + tag("td", escape(level))
             + tag("td", escape(f"The adversary sees {seen}")),
-            class_="here" if level == report.level else None,
+            class_="here" if level == audited else None,
         )
         for level, seen in LADDER.items()
     )
-    levels = tag("div", tag("table", tag("tbody", rows), class_="level"), class_="scroll") + paragraph(
-        LADDER_NOTE, "note"
-    )
-    return heading("Threat model and assumptions") + definitions(threat_entries(report)) + levels
+    levels = tag("div", tag("table", tag("tbody", rows), class_="level"), class_="scroll")
+    return levels + paragraph(LADDER_NOTE, "note")
 
 
 def _outlook(report: Report) -> str:
@@ -271,7 +282,7 @@ def _outlook(report: Report) -> str:
 
 
 def _bounds(report: Report) -> str:
-    parts = [heading("Every bound that was computed"), table(bounds_table(report))]
+    parts = [heading("Every bound that was computed"), table(bounds_table(report.bounds, report.paper_style_epsilon))]
     parts.append(paragraph(f"{explain_headline(report.epsilon)} {RATIO_NOTE}", "note"))
     if report.protocols:
         parts += [heading("Published protocols, run as published"), table(protocols_table(report))]
@@ -293,7 +304,12 @@ def _repeat(report: Report) -> str:
         ("Seed", str(report.game.seed)),
         ("Versions", versions),
     ]
-    settings = flatten({name: value for name, value in report.config.items() if name != "versions"})
+    return repeat(report.command, entries, report.config)
+
+
+def repeat(command: str, entries: Sequence[tuple[str, str]], config: dict[str, Any]) -> str:
+    """The command, what identifies the result, and every setting."""
+    settings = flatten({name: value for name, value in config.items() if name not in NOT_SETTINGS})
     rows = "".join(tag("tr", tag("td", tag("code", escape(name))) + tag("td", tag("code", escape(value))))
                    for name, value in settings)  # fmt: skip
     whole = tag("summary", "Configuration, whole") + tag("table", tag("tbody", rows), class_="settings")
@@ -301,7 +317,7 @@ def _repeat(report: Report) -> str:
         [
             heading("How to repeat this audit"),
             paragraph("The same command, version and seed give the same scores and the same report:"),
-            tag("pre", tag("code", escape(report.command)), tabindex=0),
+            tag("pre", tag("code", escape(command)), tabindex=0),
             definitions(entries),
             tag("details", whole),
         ]
@@ -310,13 +326,13 @@ def _repeat(report: Report) -> str:
 
 def _thumbs(images: Pixels, captions: Sequence[str]) -> str:
     figures = "".join(
-        tag("figure", _picture(image, caption) + tag("figcaption", escape(caption)))
+        tag("figure", picture(image, caption) + tag("figcaption", escape(caption)))
         for image, caption in zip(images, captions, strict=True)
     )
     return tag("div", figures, class_="thumbs")
 
 
-def _picture(pixels: Pixels, alt: str, width: int | None = None) -> str:
+def picture(pixels: Pixels, alt: str, width: int | None = None) -> str:
     """One picture `[height, width, channels]` in [0, 1] within the page itself."""
     levels = np.round(255 * np.clip(pixels, 0, 1)).astype(np.uint8)
     stream = io.BytesIO()

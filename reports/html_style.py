@@ -52,6 +52,7 @@ td {{ border-bottom: 1px solid {RULE}; padding: 0.25rem 0.55rem; vertical-align:
 table.settings {{ overflow-wrap: anywhere; }}
 table.narrow {{ max-width: 36rem; }}
 .right {{ text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }}
+th.right {{ white-space: normal; }}
 .level td:not(:last-child) {{ white-space: nowrap; }}
 .level td {{ color: {GREY}; }}
 .level tr.here td {{ color: {INK}; background: {PALE}; font-weight: 600; }}
@@ -70,6 +71,15 @@ img {{ image-rendering: pixelated; max-width: 100%; }}
 .thumbs {{ display: flex; flex-wrap: wrap; gap: 0.7rem; }}
 .thumbs figure {{ margin: 0; width: 5.2rem; text-align: center; }}
 .thumbs img {{ width: 100%; border: 1px solid {GREY}; display: block; }}
+.panel {{ display: flex; gap: 0.5rem; }}
+.panel > div {{ flex: none; width: 5rem; }}
+.panel .by {{ font-size: 0.78rem; font-weight: 600; margin: 0.5rem 0 0; }}
+.cell {{ margin: 0.15rem 0; text-align: center; }}
+.cell figcaption {{ font-size: 0.74rem; white-space: nowrap; }}
+.cell img, .cell span {{ display: block; width: 100%; border: 1px solid {INK}; }}
+.cell span {{ background: {PALE}; color: {GREY}; font-size: 0.74rem; padding: 0.7rem 0; }}
+.cell.in img, .cell.in span {{ border: 3px solid {VERMILLION}; }}
+.cell.out img, .cell.out span {{ border: 2px dashed {BLUE}; }}
 a:focus-visible, svg:focus-visible, select:focus-visible, input:focus-visible, summary:focus-visible {{
   outline: 3px solid {ORANGE}; outline-offset: 2px; }}
 nav label {{ min-width: 0; max-width: 100%; }}
@@ -105,6 +115,9 @@ fieldset label {{ display: inline-flex; gap: 0.3rem; align-items: center; }}
 .outside {{ fill: {INK}; stroke: #fff; stroke-width: 0.8; }}
 .whisker {{ stroke: {INK}; stroke-width: 1.3; }}
 .rate {{ fill: {INK}; }}
+.refutes {{ fill: {VERMILLION}; stroke: {INK}; stroke-width: 1.2; }}
+.corner {{ fill: #fff; stroke: {INK}; stroke-width: 1.6; }}
+.number {{ font-weight: 700; paint-order: stroke; stroke: #fff; stroke-width: 3px; }}
 .cursor line {{ stroke: {INK}; stroke-width: 1; stroke-dasharray: 2 2; }}
 .cursor circle {{ fill: #fff; stroke: {INK}; stroke-width: 2; }}
 .mark {{ stroke: #fff; stroke-width: 0.7; }}

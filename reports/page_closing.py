@@ -100,4 +100,5 @@ def flatten(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str
         if isinstance(value, Mapping):
             yield from flatten(value, f"{prefix}{name}.")
         else:
-            yield f"{prefix}{name}", "none" if value is None else str(value)
+            shown = list(value) if isinstance(value, tuple) else value  # as it is read back
+            yield f"{prefix}{name}", "none" if value is None else str(shown)

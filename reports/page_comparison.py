@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
+from reports.any_report import AnyReport
 from reports.epsilon_rows import rows_of_reports
 from reports.figures import draw_roc_linear, draw_roc_logarithmic
 from reports.layout import Document, put_axes, put_line, put_text, shorten
@@ -13,8 +14,8 @@ from reports.material import Material
 from reports.page_outlook import set_epsilon_rows
 from reports.page_summary import set_epsilon, set_game_and_numbers, set_verdict
 from reports.rounding import percent
-from reports.schema import Report
-from reports.series import MOST_CURVES, drawn_curves
+from reports.schema import Roc
+from reports.series import MOST_CURVES, curves_of
 from reports.style import CAPTION, CELL, FOOT, GREY, MARGIN, PAGE_HEIGHT, SERIES, SUBTITLE, TEXT_WIDTH, TITLE
 from reports.tables import comparison_table
 from reports.wording import BARS_NOTE, explain_comparison, explain_roc, seen_by
@@ -22,7 +23,7 @@ from reports.wording import BARS_NOTE, explain_comparison, explain_roc, seen_by
 _ROWS_PER_FIGURE = 25
 
 
-def set_overview(document: Document, reports: Sequence[Report]) -> None:
+def set_overview(document: Document, reports: Sequence[AnyReport]) -> None:
     """What was found in each, ε on one scale, the curves in one figure."""
     document.turn_page()
     put_line(document.sheet, "PRIVACY AUDITS OF CONDENSED DATA SETS", CAPTION, MARGIN, document.y)
@@ -41,33 +42,35 @@ def set_overview(document: Document, reports: Sequence[Report]) -> None:
     _set_curves(document, reports)
 
 
-def _set_curves(document: Document, reports: Sequence[Report]) -> None:
+def _set_curves(document: Document, reports: Sequence[AnyReport]) -> None:
     side = 236.0
+    drawn = curves_of(reports)
+    if not drawn:
+        return
     document.heading("Receiver operating characteristics", keep=side + 40)
     top = document.y + 6
     axes = put_axes(document.sheet, MARGIN + 44, top, side, side)
-    drawn = drawn_curves(reports)
-    draw_curves(axes, [(number, reports[number - 1]) for number in drawn])
+    draw_curves(axes, drawn)
     text = "Numbers are those of the table. " + (
         f"Drawn are the {MOST_CURVES} curves with the largest area, of {len(reports)}."
-        if len(drawn) < len(reports)
+        if len(drawn) == MOST_CURVES < len(reports)
         else ""
     )
     put_text(document.sheet, text, CAPTION, MARGIN + side + 64, top, TEXT_WIDTH - side - 64)
     document.y = top + side + 36
 
 
-def draw_curves(axes: Axes, numbered: Sequence[tuple[int, Report]]) -> None:
+def draw_curves(axes: Axes, numbered: Sequence[tuple[int, AnyReport, Roc]]) -> None:
     """Curves of several audits on logarithmic axes, each with colour, dashes and marker of its own."""
     lowest = 1e-4
     axes.set(xscale="log", yscale="log", xlim=(lowest, 1), ylim=(lowest, 1))
     axes.plot([lowest, 1], [lowest, 1], color=GREY, linewidth=0.8, linestyle=(0, (1, 2)), label="chance")
-    for (number, report), series in zip(numbered, SERIES, strict=False):
-        rates = np.asarray(report.roc.curve["false_positive_rate"])
+    for (number, report, roc), series in zip(numbered, SERIES, strict=False):
+        rates = np.asarray(roc.curve["false_positive_rate"])
         keep = rates > 0
         axes.plot(
             rates[keep],
-            np.asarray(report.roc.curve["true_positive_rate"])[keep],
+            np.asarray(roc.curve["true_positive_rate"])[keep],
             color=series.colour,
             linestyle=(0, series.dashes) if series.dashes else "-",
             marker=series.marker,

@@ -43,7 +43,7 @@ def set_scores(document: Document, histogram: ScoreHistogram) -> None:
 
 def set_bounds(document: Document, report: Report) -> None:
     document.heading("Every bound that was computed")
-    table = bounds_table(report)
+    table = bounds_table(report.bounds, report.paper_style_epsilon)
     document.table(table.columns, table.rows, after=3)
     document.paragraph(f"{explain_headline(report.epsilon)} {RATIO_NOTE}", CAPTION)
     if report.protocols:

@@ -2,13 +2,21 @@
 
 from collections.abc import Sequence
 
-from reports.schema import Report
+from reports.any_report import AnyReport
+from reports.schema import Roc
 from reports.style import SERIES
 
 MOST_CURVES = len(SERIES)
 
 
-def drawn_curves(reports: Sequence[Report]) -> list[int]:
+def drawn_curves(reports: Sequence[AnyReport]) -> list[int]:
     """Numbers, from 1, of all audits, or of those with the largest AUC where there are more than a figure can tell."""
-    order = sorted(range(len(reports)), key=lambda index: (-reports[index].roc.auc, index))[:MOST_CURVES]
+    areas = {index: report.roc.auc for index, report in enumerate(reports) if report.roc is not None}
+    order = sorted(areas, key=lambda index: (-areas[index], index))[:MOST_CURVES]
     return [index + 1 for index in sorted(order)]
+
+
+def curves_of(reports: Sequence[AnyReport]) -> list[tuple[int, AnyReport, Roc]]:
+    """Those of them that are drawn in one figure, with their numbers."""
+    numbered = [(number, reports[number - 1], reports[number - 1].roc) for number in drawn_curves(reports)]
+    return [(number, report, roc) for number, report, roc in numbered if roc is not None]

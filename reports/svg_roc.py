@@ -10,16 +10,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from reports.allowed import FEWEST, allowed_at, allowed_region, lies_outside
+from reports.any_report import AnyReport, Corner, NamedCurve
 from reports.distributions import Floats
 from reports.figures import lowest_rate
-from reports.material import Material
+from reports.labels import place_labels
 from reports.rounding import decimals_of, measured, percent, up_percent
-from reports.schema import Report
+from reports.schema import HasCurve, Roc
 from reports.style import SERIES
 from reports.svg import Axis, area, box, curve, drawing, embed_json, frame, line, marker, round_ticks, tag, text_at
 
 WIDTH, HEIGHT = 640.0, 520.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 74.0, 610.0, 12.0, 466.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 74.0, 610.0, 18.0, 466.0
 _EVERY = 4
 _LOWEST = 1e-4
 
@@ -50,15 +51,14 @@ def _both_scales(lowest: float) -> list[_Axes]:
     ]
 
 
-def roc_figure(material: Material, identity: str) -> str:
+def roc_figure(report: NamedCurve, num_nonmembers: int, identity: str, marks: Sequence[tuple[str, Corner]] = ()) -> str:
     """One audit: its curve with interval, chance, the allowed region and what lies outside of it."""
-    report, num_nonmembers = material.report, material.histogram.num_nonmembers
     rates = np.asarray(report.roc.curve["false_positive_rate"], dtype=np.float64)
     scales = _both_scales(lowest_rate(rates, num_nonmembers))
-    label = f"Operating characteristic of {report.attack} on {report.method}: {_in_words(report)}"
+    label = f"Operating characteristic of {report.attack} on {report.method}: {_in_words(report.roc)}"
     true = np.asarray(report.roc.curve["true_positive_rate"], dtype=np.float64)
     pictures = [
-        (axes.name, drawing(_draw(axes, report, num_nonmembers) + _cursor(1), WIDTH, HEIGHT,
+        (axes.name, drawing(_draw(axes, report, num_nonmembers, marks) + _cursor(1), WIDTH, HEIGHT,
                             f"{label} ({axes.name} axes)", tabindex=0, data_scale=axes.name))
         for axes in scales
     ]  # fmt: skip
@@ -66,15 +66,14 @@ def roc_figure(material: Material, identity: str) -> str:
     return _interactive(identity, pictures, {**places, "text": _words(report, num_nonmembers)})
 
 
-def comparison_figure(numbered: Sequence[tuple[int, Report]], identity: str) -> str:
+def comparison_figure(numbered: Sequence[tuple[int, AnyReport, Roc]], identity: str) -> str:
     """Several audits: a curve each, with colour, dashes and marker of its own."""
-    rates = np.asarray(numbered[0][1].roc.curve["false_positive_rate"], dtype=np.float64)
+    rates = np.asarray(numbered[0][2].curve["false_positive_rate"], dtype=np.float64)
     curves = [
-        np.interp(rates, report.roc.curve["false_positive_rate"], report.roc.curve["true_positive_rate"])
-        for _, report in numbered
+        np.interp(rates, roc.curve["false_positive_rate"], roc.curve["true_positive_rate"]) for _, _, roc in numbered
     ]
     scales = _both_scales(_LOWEST)
-    names = [f"{number}  {report.method}, {report.attack}, {report.level}" for number, report in numbered]
+    names = [f"{number}  {report.method}, {report.attack}, {report.level}" for number, report, _ in numbered]
     pictures = []
     for axes in scales:
         parts = [frame(axes.x, axes.y, x_ticks=axes.ticks, y_ticks=axes.ticks,
@@ -90,7 +89,7 @@ def comparison_figure(numbered: Sequence[tuple[int, Report]], identity: str) -> 
             ]
         parts.append(_series_legend(names))
         label = f"Operating characteristics of {len(numbered)} audits, {axes.name} axes: " + "; ".join(
-            f"{name}: {_in_words(report)}" for name, (_, report) in zip(names, numbered, strict=True)
+            f"{name}: {_in_words(roc)}" for name, (_, _, roc) in zip(names, numbered, strict=True)
         )
         picture = "".join(parts) + _cursor(len(curves))
         pictures.append((axes.name, drawing(picture, WIDTH, HEIGHT, label, tabindex=0, data_scale=axes.name)))
@@ -99,7 +98,7 @@ def comparison_figure(numbered: Sequence[tuple[int, Report]], identity: str) -> 
             f"FPR {_rate(float(rate))}",
             *(
                 f"{number}  {report.method}, {report.level}: TPR {_rate(float(true[index]))}"
-                for (number, report), true in zip(numbered, curves, strict=True)
+                for (number, report, _), true in zip(numbered, curves, strict=True)
             ),
         ]
         for index, rate in enumerate(rates)
@@ -110,7 +109,7 @@ def comparison_figure(numbered: Sequence[tuple[int, Report]], identity: str) -> 
     return _interactive(identity, pictures, {**places, "text": text})
 
 
-def _draw(axes: _Axes, report: Report, num_nonmembers: int) -> str:
+def _draw(axes: _Axes, report: HasCurve, num_nonmembers: int, marks: Sequence[tuple[str, Corner]]) -> str:
     x, y = axes.x, axes.y
     region = allowed_region(report)
     parts, legend = [], []
@@ -143,6 +142,14 @@ def _draw(axes: _Axes, report: Report, num_nonmembers: int) -> str:
         place = x.at(float(key))
         parts.append(line(place, y.at(low), place, y.at(high), class_="whisker"))
         parts.append(marker("o", place, y.at(rate), class_="rate"))
+    places = [(x.at(corner.false_positive_rate), y.at(corner.true_positive_rate)) for _, corner in marks]
+    offsets = place_labels(places, [name for name, _ in marks], size=13, mark=9)
+    for place, offset, (name, corner) in zip(places, offsets, marks, strict=True):
+        parts.append(marker("s" if corner.outside else "D", *place, class_="refutes" if corner.outside else "corner"))
+        words = (place[0] + offset[0], place[1] + offset[1] + 4)
+        parts.append(text_at(*words, name, class_="tick number", text_anchor="middle"))
+    legend += [name for name, outside in (("refutes", True), ("corner", False))
+               if any(corner.outside is outside for _, corner in marks)]  # fmt: skip
     return "".join(parts) + _legend([*legend, "chance", "band", "line"], percent(report.roc.interval_confidence))
 
 
@@ -152,6 +159,8 @@ def _legend(kinds: Sequence[str], confidence: str) -> str:
         "forbidden": "not allowed",
         "few": "fewer than 10 false positives",
         "outside": "outside, whole interval",
+        "refutes": "attempt that refutes",
+        "corner": "attempt",
         "chance": "chance",
         "band": f"{confidence} interval over runs",
         "line": "this attack",
@@ -165,6 +174,8 @@ def _legend(kinds: Sequence[str], confidence: str) -> str:
                 parts.append(box(left + 8, y - 6, 28, 12, class_=kind))
             case "forbidden" | "few":
                 parts.append(box(left + 8, y - 6, 28, 12, class_=f"{kind} swatch", fill=f"url(#{kind})"))
+            case "refutes" | "corner":
+                parts.append(marker("s" if kind == "refutes" else "D", left + 22, y, class_=kind))
             case "outside":
                 parts.append(marker("X", left + 22, y, class_="outside"))
             case _:
@@ -214,7 +225,7 @@ def _interactive(identity: str, pictures: Sequence[tuple[str, str]], data: dict[
     )
 
 
-def _words(report: Report, num_nonmembers: int) -> list[list[str]]:
+def _words(report: HasCurve, num_nonmembers: int) -> list[list[str]]:
     """What the reader is told at each rate."""
     region = allowed_region(report)
     data = {name: np.asarray(values, dtype=np.float64) for name, values in report.roc.curve.items()}
@@ -240,8 +251,8 @@ def _words(report: Report, num_nonmembers: int) -> list[list[str]]:
     return words
 
 
-def _in_words(report: Report) -> str:
-    figure, interval = measured(report.roc.auc, report.roc.auc_interval)
+def _in_words(roc: Roc) -> str:
+    figure, interval = measured(roc.auc, roc.auc_interval)
     return f"AUC {figure} {interval}"
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from reports.allowed import allowed_at, allowed_region
+from reports.any_report import AnyReport
 from reports.layout import Column
 from reports.rounding import (
     count,
@@ -23,7 +24,7 @@ from reports.rounding import (
     up,
     up_percent,
 )
-from reports.schema import Ladder, Outlook, Report
+from reports.schema import EpsilonBound, Ladder, Outlook, Report
 from reports.wording import claimed_epsilon, describe_kind
 
 
@@ -59,7 +60,7 @@ def rates_table(report: Report, num_nonmembers: int) -> Table:
     return Table(columns=tuple(columns), rows=tuple(rows))
 
 
-def bounds_table(report: Report) -> Table:
+def bounds_table(bounds: Sequence[EpsilonBound], ratio: float | None = None) -> Table:
     """Every bound, and the ratio that is none."""
     columns = (
         Column(title="estimator", share=0.24),
@@ -82,10 +83,10 @@ def bounds_table(report: Report) -> Table:
             count(bound.num_trials) if bound.num_trials else "–",
             _ceiling(bound.ceiling),
         )
-        for bound in report.bounds
+        for bound in bounds
     ]
-    if report.paper_style_epsilon is not None and all(bound.kind != "no bound" for bound in report.bounds):
-        figure = f"≈ {ordinary(report.paper_style_epsilon)}"
+    if ratio is not None and all(bound.kind != "no bound" for bound in bounds):
+        figure = f"≈ {ordinary(ratio)}"
         rows.append(("ln(TPR / FPR), paper style", "NO BOUND", figure, "–", "none", "–", "–", "–"))
     return Table(columns=columns, rows=tuple(rows))
 
@@ -179,21 +180,21 @@ def ladder_table(ladder: Ladder) -> Table:
     return Table(columns=columns, rows=tuple(rows))
 
 
-def comparison_table(reports: Sequence[Report]) -> Table:
+def comparison_table(reports: Sequence[AnyReport]) -> Table:
     """A row per audit, numbered from 1."""
     columns = (
         Column(title="", share=16, align="right"),
         Column(title="method", share=52),
-        Column(title="data", share=52),
-        Column(title="attack", share=40),
-        Column(title="level", share=48),
-        Column(title="certified", share=54, align="right"),
-        Column(title="claimed", share=46, align="right"),
-        Column(title="δ", share=32, align="right"),
+        Column(title="data", share=50),
+        Column(title="attack", share=42),
+        Column(title="level", share=56),
+        Column(title="certified", share=52, align="right"),
+        Column(title="claimed", share=48, align="right"),
+        Column(title="δ", share=30, align="right"),
         Column(title="ceiling", share=42, align="right"),
-        Column(title="AUC", share=40, align="right"),
+        Column(title="AUC", share=36, align="right"),
         Column(title="accuracy", share=54, align="right"),
-        Column(title="verdict", share=72),
+        Column(title="verdict", share=76),
     )
     rows = []
     for number, report in enumerate(reports, start=1):
@@ -205,14 +206,14 @@ def comparison_table(reports: Sequence[Report]) -> Table:
             (
                 str(number),
                 report.method,
-                report.dataset,
+                "–" if report.level == "transcript" else report.dataset,
                 report.attack,
                 report.level,
                 f"{sign} {down(max(bound.lower, 0), decimals)}",
                 "none" if claimed is None else f"≤ {up(claimed, decimals)}",
                 small(bound.delta),
                 _ceiling(bound.ceiling),
-                measured(report.roc.auc, report.roc.auc_interval)[0],
+                "–" if report.roc is None else measured(report.roc.auc, report.roc.auc_interval)[0],
                 "–" if utility is None else measured_percent(utility.accuracy, utility.accuracy_interval)[0],
                 report.verdict,
             )

@@ -17,7 +17,6 @@ from reports.layout import Column, Document, put_axes, put_line, put_text, wrap
 from reports.page_closing import flatten, set_code
 from reports.page_summary import set_epsilon, set_verdict
 from reports.pdf import write_png
-from reports.rounding import count, down, measured, small
 from reports.style import (
     BLUE,
     BODY,
@@ -35,13 +34,25 @@ from reports.style import (
     house_style,
 )
 from reports.visual_record import VisualReport
+from reports.visual_words import (
+    CONTROL,
+    HIDDEN,
+    LIMITS,
+    PANEL_NOTE,
+    PANEL_TITLE,
+    REAL,
+    ROC_NOTE,
+    SEEN,
+    explain_displaced,
+    explain_tests,
+    num_non_members,
+    repeat_entries,
+    roc_title,
+    tests_table,
+    tests_title,
+)
 from reports.wording import sentence
 
-REAL = (
-    "THESE ARE REAL RECORDS OF THE PRIVATE DATA, shown because --show-records was given. "
-    "Handle this file as you handle the data."
-)
-HIDDEN = "Real records are not shown: none enters a report unless asked for, with --show-records."
 _CAPTION_HEIGHT = 0.36
 _NAMES_WIDTH = 1.2
 _RANKS = 3
@@ -63,7 +74,7 @@ def write_visual_pdf(report: VisualReport, pictures: Pictures, path: Path) -> No
         write_atomically(path, lambda stream: _save(stream, document, report))
         figure = Figure(figsize=(4.6, 4.4))
         axes = figure.add_axes((0.14, 0.11, 0.82, 0.86))
-        draw_roc_logarithmic(axes, report, num_nonmembers=_num_non_members(report))
+        draw_roc_logarithmic(axes, report, num_nonmembers=num_non_members(report))
         write_png(figure, path.parent / "figures" / "roc.png")
         width, height = _panel_size(report, pictures)
         figure = Figure(figsize=(width * 0.8, height * 0.8))
@@ -75,15 +86,22 @@ def draw(report: VisualReport, pictures: Pictures) -> Document:
     """All sheets, numbered."""
     document = Document()
     document.turn_page()
+    put_line(document.sheet, "PRIVACY AUDIT OF A CONDENSED DATA SET", CAPTION, MARGIN, document.y)
+    document.space(CAPTION.leading + 2)
+    set_findings(document, report)
+    _set_panel(document, report, pictures)
+    _set_closing(document, report)
+    document.number_pages(f"{report.method} on {report.dataset}, nearest records, level set", report.digest)
+    return document
+
+
+def set_findings(document: Document, report: VisualReport) -> None:
+    """What was found, on one page."""
     _set_title(document, report)
     set_verdict(document, report.verdict, report.verdict_reason)
     set_epsilon(document, report.epsilon, report.claimed)
     _set_tests(document, report)
     _set_roc(document, report)
-    _set_panel(document, report, pictures)
-    _set_closing(document, report)
-    document.number_pages(f"{report.method} on {report.dataset}, nearest records, level set", report.digest)
-    return document
 
 
 def draw_panel(axes: Axes, report: VisualReport, pictures: Pictures) -> None:
@@ -171,77 +189,31 @@ def _aspect(pictures: Pictures) -> float:
 
 
 def _set_title(document: Document, report: VisualReport) -> None:
-    put_line(document.sheet, "PRIVACY AUDIT OF A CONDENSED DATA SET", CAPTION, MARGIN, document.y)
-    document.space(CAPTION.leading + 2)
     for line in wrap(f"{report.method} on {report.dataset}", TITLE, TEXT_WIDTH)[:2]:
         put_line(document.sheet, line, TITLE, MARGIN, document.y)
         document.space(TITLE.leading)
-    document.paragraph(
-        "Nearest records, level “set”: the adversary sees the synthetic set itself and looks for its models.", SUBTITLE
-    )
+    document.paragraph(SEEN, SUBTITLE)
     if report.game.membership_shuffled:
-        document.paragraph("CONTROL: membership was shuffled; the test must find nothing.", STRONG)
+        document.paragraph(CONTROL, STRONG)
     document.space(4)
 
 
 def _set_tests(document: Document, report: VisualReport) -> None:
-    game = report.game
-    document.heading(f"{report.finding}: are the records that look most alike members?")
-    document.paragraph(
-        f"{count(game.num_test_runs)} synthetic sets of {count(game.num_synthetic)} images were each condensed from a "
-        f"random half of {count(game.num_records)} records. Every image guesses that the record of its class nearest "
-        "to it was in, no record being guessed twice in one run. If the sets told nothing about who was in, the "
-        "number of members among the guesses would be that of heads in as many tosses of a fair coin: p is the "
-        "probability of as many or more, in brackets adjusted for the number of distances (Holm). ε is certified by "
-        "the same guesses, each bound paying for the number of distances; beside it what they would certify had all "
-        "been right."
-    )
-    columns = [
-        Column(title="distance", share=1.3),
-        Column(title="guesses", share=0.7, align="right"),
-        Column(title="members", share=1.1, align="right"),
-        Column(title="p (adjusted)", share=1.7, align="right"),
-        Column(title="ε at least (at most shown)", share=1.3, align="right"),
-        Column(title="AUC of nearness", share=1.5, align="right"),
-    ]
-    rows = []
-    for finding in report.distances:
-        auc, interval = measured(finding.roc.auc, finding.roc.auc_interval)
-        rows.append(
-            [
-                finding.name,
-                count(finding.num_guesses),
-                f"{count(finding.num_members)} ({finding.num_members / max(finding.num_guesses, 1):.1%})",
-                f"{_probability(finding.p_value)} ({_probability(finding.p_value_adjusted)})",
-                f"{down(finding.bound.lower)} ({down(finding.most_certifiable)})",
-                f"{auc} {interval}",
-            ]
-        )
-    document.table(columns, rows)
+    document.heading(tests_title(report))
+    document.paragraph(explain_tests(report))
+    table = tests_table(report)
+    document.table(table.columns, table.rows)
     document.definitions([(finding.name, sentence(finding.description)) for finding in report.distances])
     document.definitions([(f"{left.name}: not computed", sentence(left.why)) for left in report.not_computed])
-    displaced = sum(finding.num_displaced for finding in report.distances)
-    if displaced:
-        document.paragraph(
-            f"{count(displaced)} guesses are not of the nearest record, since an earlier image had taken that one.",
-            CAPTION,
-        )
+    if explain_displaced(report):
+        document.paragraph(explain_displaced(report), CAPTION)
 
 
 def _set_roc(document: Document, report: VisualReport) -> None:
-    best = next(finding for finding in report.distances if finding.bound == report.epsilon)
-    document.heading(f"Distance of members and non-members to the nearest image, by {best.name}", keep=186)
+    document.heading(roc_title(report), keep=186)
     axes = put_axes(document.sheet, MARGIN + 40, document.y + 4, 170, 150)
-    draw_roc_logarithmic(axes, report, num_nonmembers=_num_non_members(report))
-    put_text(
-        document.sheet,
-        "Every record of the pool is scored by minus its distance to the nearest synthetic image of its class; band "
-        "and intervals by bootstrap over runs. Few records can be models of few images: look at the left of the curve.",
-        CAPTION,
-        MARGIN + 240,
-        document.y + 8,
-        TEXT_WIDTH - 240,
-    )
+    draw_roc_logarithmic(axes, report, num_nonmembers=num_non_members(report))
+    put_text(document.sheet, ROC_NOTE, CAPTION, MARGIN + 240, document.y + 8, TEXT_WIDTH - 240)
     document.space(190)
 
 
@@ -249,7 +221,7 @@ def _set_panel(document: Document, report: VisualReport, pictures: Pictures) -> 
     width, height = _panel_size(report, pictures)
     scale = min(TEXT_WIDTH / width, 620 / height)
     document.turn_page()
-    document.heading("Synthetic images of the first run and their nearest records", keep=height * scale)
+    document.heading(PANEL_TITLE, keep=height * scale)
     if pictures.records:
         document.paragraph(REAL, replace(STRONG, colour=VERMILLION))
     else:
@@ -257,43 +229,19 @@ def _set_panel(document: Document, report: VisualReport, pictures: Pictures) -> 
     axes = put_axes(document.sheet, MARGIN, document.y, width * scale, height * scale)
     draw_panel(axes, report, pictures)
     document.space(height * scale + 6)
-    document.paragraph(
-        "Above each record its distance, and whether it was in (solid heavy frame) or out (dashed). Nearest first; of "
-        "the same class. Records are numbered as in the pool, sorted by class.",
-        CAPTION,
-    )
+    document.paragraph(PANEL_NOTE, CAPTION)
 
 
 def _set_closing(document: Document, report: VisualReport) -> None:
     document.turn_page()
     document.heading("How to repeat this audit")
     set_code(document, report.command)
-    document.definitions(
-        [
-            ("Digest", f"{report.digest}, over everything that determines the result"),
-            ("Seed", str(report.game.seed)),
-            ("Versions", ", ".join(f"{name} {version}" for name, version in sorted(report.versions.items()))),
-            *((f"Weights of {name}", f"sha256 {value}") for name, value in sorted(report.weights.items())),
-        ]
-    )
+    document.definitions(repeat_entries(report))
     document.heading("Threat model and assumptions")
     assumed = [*report.threat_model, *report.epsilon.assumptions]
     document.definitions([("" if place else "Assumed", sentence(text)) for place, text in enumerate(assumed)])
     document.heading("What this audit cannot tell", keep=90)
-    document.definitions(
-        [
-            (
-                "Nothing found",
-                "is no evidence of privacy: a set can give members away without looking like any of them, and other "
-                "attacks (audit lira) may show it.",
-            ),
-            (
-                "Members found",
-                "says that the set depends on who was in. How much of a record can be read off an image is for the "
-                "eye, or for ε.",
-            ),
-        ]
-    )
+    document.definitions(LIMITS)
     document.heading("Configuration")
     entries = flatten(
         {name: value for name, value in report.config.items() if name not in ("versions", "weights", "left_out")}
@@ -303,14 +251,6 @@ def _set_closing(document: Document, report: VisualReport) -> None:
         [list(entry) for entry in entries],
         dense=True,
     )
-
-
-def _probability(value: float) -> str:
-    return "< 10⁻³⁰⁰" if value < 1e-300 else small(float(f"{value:.2g}"))
-
-
-def _num_non_members(report: VisualReport) -> int:
-    return max(1, report.game.num_records * report.game.num_test_runs // 2)
 
 
 def _save(stream: IO[bytes], document: Document, report: VisualReport) -> None:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+from reports.any_report import AnyReport
 from reports.rounding import count, decimals_apart, down, measured, measured_percent, percent, small, up
 from reports.schema import Claim, EpsilonBound, Report
 
@@ -35,6 +36,10 @@ HIDDEN_NOTE = (
 REAL_NOTE = (
     "THESE ARE REAL RECORDS OF THE PRIVATE DATA, shown because --show-records was given. "
     "Handle this file as you handle the data."
+)
+CURVE_NOTE = (
+    " At the transcript the verdict is that of a test against the whole trade-off curve; its headline may be a bound "
+    "that grants the claim its family of mechanisms."
 )
 SCORES_NOTE = "Score in, score out: the mean over the test runs with the record and without it."
 GROUPS_NOTE = "Canaries are records made or picked to be exposed; what holds for them need not hold for ordinary ones."
@@ -83,7 +88,7 @@ def explain_ceiling(bound: EpsilonBound) -> str:
     )
 
 
-def explain_claim(report: Report) -> str:
+def explain_claim(report: AnyReport) -> str:
     claim = report.claimed
     if claim is None:
         return "Nothing: no ε is claimed for this method, so there is nothing to refute."
@@ -197,7 +202,7 @@ def explain_outlook(report: Report) -> str:
     )
 
 
-def explain_comparison(reports: Sequence[Report]) -> str:
+def explain_comparison(reports: Sequence[AnyReport]) -> str:
     """What the reader of several audits must not forget."""
     confidences = {report.epsilon.confidence for report in reports}
     share = percent(confidences.pop()) if len(confidences) == 1 else "its own confidence"
@@ -206,10 +211,10 @@ def explain_comparison(reports: Sequence[Report]) -> str:
         f"{count(len(reports))} audits. Each bound holds with {share} by itself; the probability that any of them is "
         f"too high may be up to {up(100 * error, 0)}%, so the most striking is not to be picked out. Audits of other "
         "data, sizes, levels or δ are not on one scale."
-    )
+    ) + (CURVE_NOTE if any(report.level == "transcript" for report in reports) else "")
 
 
-def threat_entries(report: Report) -> list[tuple[str, str]]:
+def threat_entries(report: AnyReport) -> list[tuple[str, str]]:
     """Who the adversary is and what the bound rests on: a term for the first entry of each kind."""
     entries = [
         ("The adversary" if index == 0 else "", text) for index, text in enumerate(map(sentence, report.threat_model))
@@ -222,7 +227,7 @@ def threat_entries(report: Report) -> list[tuple[str, str]]:
     return entries
 
 
-def title_of(report: Report) -> str:
+def title_of(report: AnyReport) -> str:
     return f"{report.method} on {report.dataset}, attack {report.attack}, level {report.level}"
 
 
@@ -280,9 +285,9 @@ def limits(report: Report) -> list[tuple[str, str]]:
     return entries
 
 
-def explain_headline(bound: EpsilonBound) -> str:
-    """Whence the figure that the verdict rests on."""
-    text = f"The verdict rests on one figure, by “{bound.estimator}”."
+def explain_headline(bound: EpsilonBound, *, resting: str = "verdict") -> str:
+    """Whence the figure that the verdict, or what else, rests on."""
+    text = f"The {resting} rests on one figure, by “{bound.estimator}”."
     if bound.threshold_choice:
         text += f" Thresholds: {bound.threshold_choice.rstrip('.')}."
     if bound.counts:

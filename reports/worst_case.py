@@ -3,12 +3,11 @@
 Names of DESIGN.md are kept, as in reports/schema.py; here nothing is computed either.
 """
 
-import json
-import math
 from dataclasses import dataclass
 from typing import Any
 
-from reports.schema import SCHEMA, VERDICTS, Claim, EpsilonBound
+from reports.reading import parse_object, read_record
+from reports.schema import SCHEMA, VERDICTS, Claim, EpsilonBound, Outlook, Roc, Tradeoff
 
 ATTACK = "worst-case"
 
@@ -53,7 +52,9 @@ class WorstCaseReport:
     `tightness` is the ε of the family bound over the ε that PLD proves; None where no family is granted, and
     `tightness_reason` says why. `canary_length` is that of the canary's shortest vector in any release, in clipping
     norms, `canary_typical_length` the root of the mean square. Entries of `ledger` with a `noise_by` other than "clip",
-    or not `accounted`, are published faults that the claim passes over.
+    or not `accounted`, are published faults that the claim passes over. `roc` is that of the score that the bounds are
+    from, over all its runs, `tradeoff` the curve that every attempt is held against, `outlook` what the Clopper-Pearson
+    bound would say of more trials; records of before these were added lack them.
     """
 
     command: str
@@ -77,6 +78,11 @@ class WorstCaseReport:
     versions: dict[str, str]
     digest: str
     run_directory: str
+    roc: Roc | None = None
+    tradeoff: Tradeoff | None = None
+    outlook: tuple[Outlook, ...] = ()
+    utility: None = None
+    pdf: str = "report.pdf"
     attack: str = ATTACK
     dataset: str = "neighbouring pools"
     level: str = "transcript"
@@ -89,37 +95,9 @@ class WorstCaseReport:
 
 def load_worst_case(text: str) -> WorstCaseReport:
     """Read a `report.json` back; raises ValueError with one line when it is not the record of such an audit."""
-    try:
-        raw = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"not JSON: {error}") from None
-    if not isinstance(raw, dict) or (raw.get("schema"), raw.get("attack")) != (SCHEMA, ATTACK):
-        found = f"{raw.get('schema')!r}, attack {raw.get('attack')!r}" if isinstance(raw, dict) else type(raw).__name__
-        raise ValueError(f"schema is {found}; expected {SCHEMA!r}, attack {ATTACK!r}")
-    try:
-        return WorstCaseReport(
-            **{
-                **raw,
-                "epsilon": _bound(raw["epsilon"]),
-                "bounds": tuple(_bound(entry) for entry in raw["bounds"]),
-                "claimed": Claim(**raw["claimed"]),
-                "attempts": tuple(_attempt(entry) for entry in raw["attempts"]),
-                "ledger": tuple(raw["ledger"]),
-                "class_sizes": tuple(raw["class_sizes"]),
-                "threat_model": tuple(raw["threat_model"]),
-            }
+    raw = parse_object(text)
+    if (raw.get("schema"), raw.get("attack")) != (SCHEMA, ATTACK):
+        raise ValueError(
+            f"schema is {raw.get('schema')!r}, attack {raw.get('attack')!r}; expected {SCHEMA!r}, attack {ATTACK!r}"
         )
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"not a complete record of schema {SCHEMA}: {error}") from None
-
-
-def _bound(entry: dict[str, Any]) -> EpsilonBound:
-    # Infinite numbers are written as null.
-    infinite = {name: math.inf for name in ("lower", "ceiling") if entry[name] is None}
-    return EpsilonBound(**{**entry, **infinite, "assumptions": tuple(entry["assumptions"])})
-
-
-def _attempt(entry: dict[str, Any]) -> Attempt:
-    test = entry["test"]
-    listed = {name: tuple(test[name]) for name in ("thresholds_tried", "assumptions")}
-    return Attempt(design=entry["design"], score=entry["score"], test=CurveTest(**{**test, **listed}))
+    return read_record(WorstCaseReport, raw)

@@ -53,13 +53,14 @@ from condensers.errors import BadConfig
     help="Any setting of the methods; victim.KEY for training. May be repeated.",
 )
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/utility"), show_default=True,
-              help="Folder for utility.csv, utility.json, utility.png.")  # fmt: skip
+              help="Folder for utility.csv, utility.json, utility.png and finished parts.")  # fmt: skip
 @with_pool_options
 def utility(**flags: Any) -> int:
     """Train networks on a synthetic set and test them on real records.
 
     Beside it: the random subset of the same size, the size of the random subset that reaches the same accuracy, and all
-    records; the cost in seconds and FLOPs.
+    records; the cost in seconds and FLOPs. Finished parts are kept in --out: the same command resumes after an
+    interruption, and one that asks for more takes what is there.
     """
     from audit.evaluation_networks import NAMES
     from audit.release import write_bytes

@@ -48,7 +48,7 @@ def worst_case(**flags: Any) -> int:
 
     Runs of the real code, with and without one record, are told apart by their likelihood ratio. Headline: the
     verdict against the whole trade-off curve of the ledger (exit 4 if refuted), and the tightness, which is the ε that
-    was shown over the ε that PLD proves.
+    was shown over the ε that PLD proves. Ends with the path of a PDF; an HTML page stands beside it.
     """
     from reports import schema
 
@@ -59,10 +59,14 @@ def worst_case(**flags: Any) -> int:
 
 def perform_worst_case(flags: dict[str, Any], say: Callable[[str], None]) -> Any:
     """The record of what the flags ask for."""
-    from audit.worst_case import run_worst_case
+    from audit.store import RunDirectory
+    from audit.worst_case import draw_worst_case, run_worst_case
 
     experiment = _experiment(flags)
-    return run_worst_case(experiment, _command({**flags, "trials": experiment.trials}), flags["out"], say)
+    report = run_worst_case(experiment, _command({**flags, "trials": experiment.trials}), flags["out"], say)
+    say("drawing the report")
+    draw_worst_case(report, RunDirectory(Path(report.run_directory)))
+    return report
 
 
 def _experiment(flags: dict[str, Any]) -> Any:
@@ -150,4 +154,4 @@ def _for_people(report: Any) -> str:
         f"{attempt.score + ', canary ' + attempt.design:<30}p = {attempt.test.p_value:.2g}"
         for attempt in report.attempts
     ]
-    return "\n".join([*lines, "", headline.assumptions[-1], report.run_directory])
+    return "\n".join([*lines, "", headline.assumptions[-1], report.pdf])

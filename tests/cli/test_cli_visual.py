@@ -45,7 +45,8 @@ def test_record_for_machines_is_that_of_the_directory_and_repeats(run, tmp_path)
     directory = tmp_path / record["run_directory"]
     assert directory.name == f"visual-dm-digits-{record['digest']}"
     names = {path.name for path in directory.iterdir()}
-    assert names == {"config.json", "figures", "matches.parquet", "report.json", "report.pdf", "synthetic.safetensors"}
+    pages = {"report.html", "report.pdf"}
+    assert names == {"config.json", "figures", "matches.parquet", "report.json", "synthetic.safetensors"} | pages
     assert {path.name for path in (directory / "figures").iterdir()} == {"panel.png", "roc.png"}
     before = {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
     code, out, _ = run(*record["command"].removeprefix("audit ").split())

@@ -1,0 +1,107 @@
+"""What the pages of `audit visual` say, the same on paper and on the screen."""
+
+from reports.layout import Column
+from reports.rounding import count, down, measured, small
+from reports.tables import Table
+from reports.visual_record import VisualReport
+
+SEEN = "Nearest records, level “set”: the adversary sees the synthetic set itself and looks for its models."
+CONTROL = "CONTROL: membership was shuffled; the test must find nothing."
+REAL = (
+    "THESE ARE REAL RECORDS OF THE PRIVATE DATA, shown because --show-records was given. "
+    "Handle this file as you handle the data."
+)
+HIDDEN = "Real records are not shown: none enters a report unless asked for, with --show-records."
+ROC_NOTE = (
+    "Every record of the pool is scored by minus its distance to the nearest synthetic image of its class; band and "
+    "intervals by bootstrap over runs. Few records can be models of few images: look at the left of the curve."
+)
+PANEL_TITLE = "Synthetic images of the first run and their nearest records"
+PANEL_NOTE = (
+    "Above each record its distance, and whether it was in (solid heavy frame) or out (dashed). Nearest first; of the "
+    "same class. Records are numbered as in the pool, sorted by class."
+)
+LIMITS = (
+    (
+        "Nothing found",
+        "is no evidence of privacy: a set can give members away without looking like any of them, and other attacks "
+        "(audit lira) may show it.",
+    ),
+    (
+        "Members found",
+        "says that the set depends on who was in. How much of a record can be read off an image is for the eye, or "
+        "for ε.",
+    ),
+)
+
+
+def tests_title(report: VisualReport) -> str:
+    return f"{report.finding}: are the records that look most alike members?"
+
+
+def explain_tests(report: VisualReport) -> str:
+    game = report.game
+    return (
+        f"{count(game.num_test_runs)} synthetic sets of {count(game.num_synthetic)} images were each condensed from a "
+        f"random half of {count(game.num_records)} records. Every image guesses that the record of its class nearest "
+        "to it was in, no record being guessed twice in one run. If the sets told nothing about who was in, the "
+        "number of members among the guesses would be that of heads in as many tosses of a fair coin: p is the "
+        "probability of as many or more, in brackets adjusted for the number of distances (Holm). ε is certified by "
+        "the same guesses, each bound paying for the number of distances; beside it what they would certify had all "
+        "been right."
+    )
+
+
+def tests_table(report: VisualReport) -> Table:
+    columns = (
+        Column(title="distance", share=1.3),
+        Column(title="guesses", share=0.7, align="right"),
+        Column(title="members", share=1.1, align="right"),
+        Column(title="p (adjusted)", share=1.7, align="right"),
+        Column(title="ε at least (at most shown)", share=1.3, align="right"),
+        Column(title="AUC of nearness", share=1.5, align="right"),
+    )
+    rows = []
+    for finding in report.distances:
+        auc, interval = measured(finding.roc.auc, finding.roc.auc_interval)
+        rows.append(
+            (
+                finding.name,
+                count(finding.num_guesses),
+                f"{count(finding.num_members)} ({finding.num_members / max(finding.num_guesses, 1):.1%})",
+                f"{_probability(finding.p_value)} ({_probability(finding.p_value_adjusted)})",
+                f"{down(finding.bound.lower)} ({down(finding.most_certifiable)})",
+                f"{auc} {interval}",
+            )
+        )
+    return Table(columns=columns, rows=tuple(rows))
+
+
+def explain_displaced(report: VisualReport) -> str:
+    """Empty where every guess is of the nearest record."""
+    displaced = sum(finding.num_displaced for finding in report.distances)
+    if not displaced:
+        return ""
+    return f"{count(displaced)} guesses are not of the nearest record, since an earlier image had taken that one."
+
+
+def roc_title(report: VisualReport) -> str:
+    best = next(finding for finding in report.distances if finding.bound == report.epsilon)
+    return f"Distance of members and non-members to the nearest image, by {best.name}"
+
+
+def repeat_entries(report: VisualReport) -> list[tuple[str, str]]:
+    return [
+        ("Digest", f"{report.digest}, over everything that determines the result"),
+        ("Seed", str(report.game.seed)),
+        ("Versions", ", ".join(f"{name} {version}" for name, version in sorted(report.versions.items()))),
+        *((f"Weights of {name}", f"sha256 {value}") for name, value in sorted(report.weights.items())),
+    ]
+
+
+def num_non_members(report: VisualReport) -> int:
+    return max(1, report.game.num_records * report.game.num_test_runs // 2)
+
+
+def _probability(value: float) -> str:
+    return "< 10⁻³⁰⁰" if value < 1e-300 else small(float(f"{value:.2g}"))
