@@ -54,6 +54,7 @@ from reports.wording import (
     limits,
     seen_by,
     threat_entries,
+    trained_network,
 )
 
 _SIGNS = {"REFUTED": "✗", "NOT REFUTED": "●", "NO CLAIM": "○"}
@@ -240,7 +241,7 @@ def _utility(report: Report) -> str:
         return heading("Utility") + paragraph("Not measured.")
     figure, interval = measured_percent(report.utility.accuracy, report.utility.accuracy_interval)
     text = (
-        f"f_S, a network trained on the synthetic set, reaches an accuracy of {figure} {interval} on "
+        f"{trained_network(report)} reaches an accuracy of {figure} {interval} on "
         f"{report.utility.measured_on.rstrip('.')}."
     )
     return heading("Utility") + paragraph(text)
