@@ -29,7 +29,7 @@ WITH_CANARIES = "stronger: the adversary holds the synthetic set and chose some 
 
 CANARIES = "--canaries mislabelled:20,outlier:20,crafted:40"
 # ε by accuracy alone, at seed 0: about that of a network trained on a set of dm (docs/private-methods.md).
-DPSGD = "lira --method dpsgd --epsilon 2"
+DPSGD = "lira --method dpsgd --epsilon 2.25"
 QUICK = "--shadows 64 --test-runs 24"
 FULL = "--shadows 256"
 
