@@ -17,7 +17,7 @@ from torch import Tensor
 from condensers.augment import augment, draw_augmentation, parse_strategy
 from condensers.errors import BadConfig
 from condensers.fields import check_numbers
-from condensers.networks import Network, Parameters, chunk_size, classify, draw_parameters
+from condensers.networks import Network, Parameters, chunk_size, classify, draw_parameters, fitting_network
 from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import Randomness, to_device
 from condensers.registry import Track
@@ -51,14 +51,9 @@ PRESETS: dict[str, dict[str, object]] = {
 
 
 def victim_network(pool: Pool, config: VictimConfig) -> Network:
-    """The architecture that fits the pool: tables get a perceptron with one hidden layer."""
-    return Network(
-        kind=config.kind if pool.images.ndim == 4 else "linear-relu",
-        input_shape=tuple(pool.images.shape[1:]),
-        num_classes=pool.num_classes,
-        width=config.width,
-        depth=config.depth,
-    )
+    """The architecture of a victim, as it fits the pool."""
+    shape = tuple(pool.images.shape[1:])
+    return fitting_network(shape, pool.num_classes, kind=config.kind, width=config.width, depth=config.depth)
 
 
 def train_victims(

@@ -25,6 +25,7 @@ from audit.signals import level_signals, told_members
 from audit.store import RunDirectory, write_text
 from condensers.errors import BadConfig
 from condensers.pool import Pool
+from condensers.registry import get_method, require_set
 from reports.compared import draw_compared
 from reports.schema import EpsilonBound, Roc
 
@@ -83,6 +84,8 @@ def parse_entries(text: str) -> tuple[Entry, ...]:
 def run_comparison(entries: tuple[Entry, ...], flags: dict[str, Any], say: Callable[[str], None]) -> Path:
     """Run or resume the condensations with `audit lira`, score every entry, write figure and record; their folder."""
     flags = {**flags, "level": "model"}
+    if any(entry.level == "set" for entry in entries):
+        require_set(get_method(flags["method"]), "compare attacks at level model: --attacks lira:model,rmia:model")
     config, pool = resolve_config("lira", flags)
     available = config.shadows - config.test_runs
     for entry in entries:

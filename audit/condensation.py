@@ -25,7 +25,7 @@ from condensers.errors import BadConfig, Incomplete
 from condensers.ledger import Ledger
 from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import Randomness
-from condensers.registry import Method, Track, condense_runs, untracked
+from condensers.registry import Method, Track, condense_runs, require_set, untracked
 
 Published = TypeVar("Published")
 
@@ -56,6 +56,7 @@ def resolve_condensation(
     compiled: str = "off",
 ) -> Condensation:
     """Check and complete the method's settings; with `epsilon`, calibrate its noise."""
+    require_set(method, "it can be attacked: audit lira")
     size = settings.resolve_ipc(pool, ipc, None)
     config = settings.resolve_method(method, preset, pool, ipc=size, init=init, changes=changes)
     sizes = true_class_sizes(pool)

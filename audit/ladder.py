@@ -13,7 +13,7 @@ from audit.commands.attack import perform_attack
 from audit.commands.worst_case import perform_worst_case
 from audit.store import RunDirectory, write_text
 from condensers.errors import BadConfig
-from condensers.registry import get_method
+from condensers.registry import get_method, require_set
 from reports import schema
 from reports.schema import Ladder, LadderRow
 
@@ -25,6 +25,7 @@ def run_ladder(
 ) -> tuple[schema.Report, Ladder]:
     """Audit at every level; the record of the set level carries the ladder. A method without a door has two rungs."""
     method = get_method(flags["method"])
+    require_set(method, "its levels are model and transcript: audit lira, audit worst-case")
     if method.private and flags["epsilon"] is None:
         raise BadConfig("--epsilon is missing: a ladder is about one ε; for the method's own noise see `audit lira`")
     confidence = 1 - (1 - flags["confidence"]) / (3 if method.private else 2)

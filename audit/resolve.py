@@ -13,9 +13,9 @@ from audit.data.load import load_pool, pool_checksum
 from audit.game import nominal_class_sizes
 from audit.settings import AuditConfig
 from condensers.errors import BadConfig
-from condensers.networks import Network
+from condensers.networks import Network, fitting_network
 from condensers.pool import Pool
-from condensers.registry import Method, get_method
+from condensers.registry import Method, get_method, require_set
 
 # Compiling costs about half a minute per worker. It pays for wide networks and, in activations of their first block
 # over all steps of a shard, from here on (about ten minutes of one core); see docs/performance.md.
@@ -35,7 +35,9 @@ def resolve_config(attack_name: str, flags: dict[str, Any]) -> tuple[AuditConfig
     _check_numbers(flags)
     attack, method = get_attack(attack_name), get_method(flags["method"])
     changes = split_changes(flags["changes"])
-    settings.check_changes(changes, {"": method.config, "victim.": VictimConfig, "attack.": attack.config})
+    victims = {"victim.": VictimConfig} if method.releases == "set" else {}
+    settings.check_changes(changes, {"": method.config, **victims, "attack.": attack.config})
+    _check_released(method, flags)
     if flags["level"] not in attack.levels:
         raise BadConfig(
             f"--level {flags['level']}: {attack_name} looks at level {' and '.join(attack.levels)} only; "
@@ -59,15 +61,16 @@ def resolve_config(attack_name: str, flags: dict[str, Any]) -> tuple[AuditConfig
         delta=flags["delta"],
         changes=changes,
     )
-    victim = settings.resolve_victim(PRESETS, flags["preset"], pool, changes)
+    victim = settings.resolve_victim(PRESETS, flags["preset"], pool, changes) if victims else None
     values = vars(method_config)
     check_sizes("", values)
-    check_sizes("victim.", vars(victim))
+    check_sizes("victim.", {} if victim is None else vars(victim))
     check_extractor(values, pool)
-    network = victim_network(pool, victim)
     shadows, shard_runs = flags["shadows"], flags["shard_runs"]
     if shard_runs is None:
-        shard_runs = settings.fit_shard(network, ipc * pool.num_classes, device, shadows)
+        shard_runs = min(settings.RUNS_THAT_SHARE_NOTHING, shadows)
+        if victim is not None:
+            shard_runs = settings.fit_shard(victim_network(pool, victim), ipc * pool.num_classes, device, shadows)
     if "compiled" in values:
         values = {**values, "compiled": should_compile(flags["compiled"], values, pool, shard_runs)}
     test_runs = _test_runs(flags["test_runs"], shadows, attack_name if attack.needs_fit_runs else None)
@@ -94,7 +97,7 @@ def resolve_config(attack_name: str, flags: dict[str, Any]) -> tuple[AuditConfig
         changes=changes,
         method_config=dict(values),
         attack_config=vars(attack.config(**settings.parse_changes(changes, attack.config, prefix="attack."))),
-        victim_config=vars(victim),
+        victim_config={} if victim is None else vars(victim),
         data_checksum=checksum,
         versions=settings.versions(method, attack),
         canaries=spell_canaries(canaries),
@@ -111,6 +114,15 @@ def _check_numbers(flags: dict[str, Any]) -> None:
         raise BadConfig(f"--seed {flags['seed']}: must lie in 0…2^63 − 1")
     if not 1 <= flags["shadows"] <= MOST_SHADOWS:
         raise BadConfig(f"--shadows {flags['shadows']}: must lie in 1…{MOST_SHADOWS}")
+
+
+def _check_released(method: Method, flags: dict[str, Any]) -> None:
+    """Refuse flags that speak of a synthetic set where the method releases none."""
+    for name in ("ipc", "ratio", "init"):
+        if flags[name] is not None:
+            require_set(method, f"leave --{name} out")
+    if flags["level"] == "set":
+        require_set(method, "audit it at --level model")
 
 
 def settle_noise(
@@ -154,6 +166,9 @@ def check_extractor(values: dict[str, Any], pool: Pool) -> None:
             width=values["width"],
             depth=values["depth"],
         )
+    if {"kind", "width", "depth"} <= set(values):
+        shape = tuple(pool.images.shape[1:])
+        fitting_network(shape, pool.num_classes, **{name: values[name] for name in ("kind", "width", "depth")})
 
 
 def split_changes(pairs: tuple[str, ...]) -> dict[str, str]:

@@ -28,6 +28,7 @@ from condensers.registry import Method
 VERSIONED = ("torch", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow")
 MIRRORED = ("fashion-mnist", "cifar10", "celeba")
 MOST_RUNS_PER_SHARD = 64
+RUNS_THAT_SHARE_NOTHING = 16  # in a shard, where every run trains on the records with a network of its own
 # What determines the runs of a shard, whatever attack looks at them; the number of runs is not among it.
 CONDENSATION_FIELDS = ("method", "method_config", "seed", "independent_randomness", "device", "shard_runs", "threads",
                        "data_checksum", "canaries", "versions")  # fmt: skip
@@ -117,8 +118,10 @@ def resolve_method(
     method: Method, preset: str, pool: Pool, *, ipc: int, init: str | None, changes: dict[str, str]
 ) -> Any:
     """The method's config: defaults, then the preset, then flags, then --set."""
-    values: dict[str, Any] = {**_preset(method.presets, preset), "ipc": ipc}
+    values: dict[str, Any] = {**_preset(method.presets, preset)}
     fields = {field.name for field in dataclasses.fields(method.config)}
+    if method.releases == "set":
+        values["ipc"] = ipc
     if init is not None:
         values["init"] = init
     if "augmentation" in fields:

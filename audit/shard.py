@@ -22,6 +22,7 @@ from audit.settings import AuditConfig
 from audit.store import DamagedShard, RunDirectory, read_tensors, write_tensors
 from condensers.errors import BadConfig, BadData
 from condensers.ledger import Ledger
+from condensers.networks import Stack
 from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import Randomness
 from condensers.registry import Track, condense_runs, get_method
@@ -109,16 +110,26 @@ def _observe(
     randomness: Randomness,
     track: Track,
 ) -> dict[str, Tensor]:
-    """The victims' confidences, and their accuracy on ordinary records that their run left out."""
-    victim = VictimConfig(**config.victim_config)
-    network = victim_network(pool, victim)
-    parameters = train_victims(network, synthetic, victim, randomness=randomness, track=track)
-    signals, correct = query_victims(network, parameters, pool, config.queries)
+    """The confidences of the networks, and their accuracy on ordinary records that their run left out.
+
+    The networks are what was released or, where that is a set, victims that are trained on it.
+    """
+    networks, whose, prefix = synthetic.networks, config.method, ""
+    if networks is None:
+        networks, whose, prefix = _train(config, pool, synthetic, randomness, track), "the victim's training", "victim."
+    signals, correct = query_victims(networks.network, networks.parameters, pool, config.queries)
     runs = range(randomness.runs[0], randomness.runs[-1] + 1)
-    _check_finite(signals, "the victim's training diverged: its confidences", runs, prefix="victim.")
+    _check_finite(signals, f"{whose} diverged: its confidences", runs, prefix=prefix)
     kinds = canary_kinds(pool.labels.cpu().numpy(), pool.num_classes, parse_canaries(config.canaries))
     left_out = ~included & torch.from_numpy(kinds == 0).to(included.device)
     return {"signals": signals, "accuracy": (correct & left_out).sum(1) / left_out.sum(1)}
+
+
+def _train(config: AuditConfig, pool: Pool, synthetic: CondensedBatch, randomness: Randomness, track: Track) -> Stack:
+    victim = VictimConfig(**config.victim_config)
+    network = victim_network(pool, victim)
+    parameters = train_victims(network, synthetic, victim, randomness=randomness, track=track)
+    return Stack(network=network, parameters=parameters)
 
 
 def _check_finite(values: Tensor, what: str, runs: range, prefix: str = "") -> None:
@@ -158,12 +169,7 @@ def condense(
         ledgers.append(ledger)
     if len({None if ledger is None else ledger.entries for ledger in ledgers}) != 1:
         raise RuntimeError(f"runs of {method.name} wrote different ledgers: its accounting depends on the records")
-    together = CondensedBatch(
-        images=torch.cat([batch.images for batch in batches]),
-        labels=torch.cat([batch.labels for batch in batches]),
-        initial_records=torch.cat([batch.initial_records for batch in batches]),
-    )
-    return together, ledgers[0]
+    return CondensedBatch.joined(batches), ledgers[0]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,6 +21,7 @@ from audit.signals import told_members
 from condensers.ledger import Entries
 from condensers.pool import Pool
 from condensers.randomness import stream
+from condensers.registry import get_method
 from reports import schema
 from reports.rounding import decimals_apart, down, percent, up
 
@@ -96,7 +97,7 @@ def summarise(
             num_fit_runs=len(game.fit_runs),
             num_test_runs=len(game.test_runs),
             inclusion_probability=INCLUSION_PROBABILITY,
-            public_randomness="one per run" if config.independent_randomness else "shared by all runs",
+            public_randomness=_public_randomness(config),
             membership_shuffled=config.shuffle_membership,
             seed=config.seed,
         ),
@@ -112,6 +113,12 @@ def summarise(
         outlook=look_ahead(headline, num_runs=config.shadows, num_test_runs=config.test_runs),
         groups=group_records(config, pool, members, scores),
     )
+
+
+def _public_randomness(config: AuditConfig) -> str:
+    if get_method(config.method).releases == "network":
+        return "none: a network is trained from randomness of its run alone"
+    return "one per run" if config.independent_randomness else "shared by all runs"
 
 
 def group_records(
@@ -169,13 +176,19 @@ def judge(config: AuditConfig, bound: schema.EpsilonBound, claimed: schema.Claim
 
 def threat_model(config: AuditConfig) -> tuple[str, ...]:
     """Who the adversary is, in plain words."""
+    network = get_method(config.method).releases == "network"
     sees = (
         "the released synthetic set itself, labels and all; no network is trained on it"
         if config.level == "set"
+        else "the released network (its confidences), trained on the records themselves"
+        if network
         else "the network trained on the synthetic set (its confidences), not the set itself"
     )
     knows = (
-        "The adversary does not know the networks, augmentations and starting noise of the audited condensation."
+        "The adversary does not know the randomness of the training (first network, samples, noise), which belongs to "
+        "a run."
+        if network
+        else "The adversary does not know the networks, augmentations and starting noise of the audited condensation."
         if config.independent_randomness
         else "The adversary knows the public randomness of the condensation (networks, augmentations, starting noise), "
         f"which all runs share{'' if config.level == 'set' else '; the training of the victim stays unknown'}."

@@ -22,10 +22,15 @@ def validate_size(*, ipc: int, init: str) -> None:
 
 
 def validate_private_size(*, ipc: int, init: str, batch: int, noise_multiplier: float) -> None:
-    """What every config of a private method must satisfy."""
+    """What every config of a private method that releases images must satisfy."""
     validate_size(ipc=ipc, init=init)
     if init == "real":
         raise BadConfig("--init real: images that start from private records have no privacy left; use --init random")
+    validate_noise(batch=batch, noise_multiplier=noise_multiplier)
+
+
+def validate_noise(*, batch: int, noise_multiplier: float) -> None:
+    """What every config of a private method must satisfy, whatever it releases."""
     if batch < 1:
         raise BadConfig(f"batch={batch}: must be at least 1")
     if not (noise_multiplier > 0 and math.isfinite(noise_multiplier)):

@@ -35,6 +35,7 @@ from torch import Tensor
 
 from condensers.errors import BadConfig
 from condensers.ledger import EVERYBODY, Event, FixedSize, Group, Ledger, Poisson, Sampling
+from condensers.networks import Network, Parameters, draw_parameters
 from condensers.pool import Pool
 from condensers.randomness import Randomness, seeded_noise, to_device
 
@@ -104,6 +105,10 @@ class Door:
     def poisson(self, group: Group, batch: int) -> Poisson:
         """The sample of which `batch` records are expected."""
         return class_sampling(self.class_sizes, group, batch)
+
+    def draw_networks(self, network: Network) -> Parameters:
+        """A random network for each run, stacked, from the run's private stream; no record has a part in it."""
+        return draw_parameters(network, self.__randomness.each_private("network"), self.device)
 
     def release(
         self,

@@ -9,7 +9,7 @@ ConvNet: Gidaris & Komodakis' blocks as used by Zhao & Bilen (arXiv:2110.04181):
 Dong et al. (arXiv:2206.00240), Appendices A and D.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod, sqrt
 
@@ -68,7 +68,28 @@ class Network:
         return sizes
 
 
-def draw_parameters(network: Network, generators: Sequence[np.random.Generator], device: torch.device) -> Parameters:
+@dataclass(frozen=True, kw_only=True)
+class Stack:
+    """Networks of one architecture, one for each run."""
+
+    network: Network
+    parameters: Parameters
+
+    @staticmethod
+    def joined(stacks: "Sequence[Stack]") -> "Stack":
+        """Of several groups of runs, in turn."""
+        names = stacks[0].parameters
+        together = {name: torch.cat([stack.parameters[name] for stack in stacks]) for name in names}
+        return Stack(network=stacks[0].network, parameters=together)
+
+
+def fitting_network(input_shape: tuple[int, ...], num_classes: int, *, kind: str, width: int, depth: int) -> Network:
+    """The classifier that fits the records: tables get a perceptron with one hidden layer."""
+    fits = kind if len(input_shape) == 3 else "linear-relu"
+    return Network(kind=fits, input_shape=input_shape, num_classes=num_classes, width=width, depth=depth)
+
+
+def draw_parameters(network: Network, generators: Iterable[np.random.Generator], device: torch.device) -> Parameters:
     """Random networks, one per generator, stacked; torch's default initialisation of convolutions and linear layers."""
     stacks = [_draw_one(network, generator, device) for generator in generators]
     if len(stacks) == 1:

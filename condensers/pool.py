@@ -1,11 +1,13 @@
 """What every method shares: the private pool and the synthetic sets made from it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from condensers.errors import BadData
+from condensers.networks import Stack
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +71,7 @@ def sort_by_class(images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
 
 @dataclass(frozen=True, kw_only=True)
 class CondensedBatch:
-    """The synthetic sets of a group of runs.
+    """What a group of runs released: synthetic sets, or networks and empty sets.
 
     `images` `[runs, m, …]`; `labels` `[runs, m]`, or `[runs, m, classes]` where a method releases soft ones.
     `initial_records` `[runs, m]` says which record each image started from, −1 where it was noise.
@@ -78,3 +80,23 @@ class CondensedBatch:
     images: Tensor
     labels: Tensor
     initial_records: Tensor
+    networks: Stack | None = None
+
+    @staticmethod
+    def of_networks(networks: Stack) -> "CondensedBatch":
+        """Networks, one for each run, and sets without an image."""
+        bias = networks.parameters["head.bias"]
+        none = torch.empty(len(bias), 0, dtype=torch.int64, device=bias.device)
+        images = bias.new_empty(len(bias), 0, *networks.network.input_shape)
+        return CondensedBatch(images=images, labels=none, initial_records=none, networks=networks)
+
+    @staticmethod
+    def joined(batches: "Sequence[CondensedBatch]") -> "CondensedBatch":
+        """Of several groups of runs, in turn."""
+        stacks = [batch.networks for batch in batches if batch.networks is not None]
+        return CondensedBatch(
+            images=torch.cat([batch.images for batch in batches]),
+            labels=torch.cat([batch.labels for batch in batches]),
+            initial_records=torch.cat([batch.initial_records for batch in batches]),
+            networks=Stack.joined(stacks) if stacks else None,
+        )

@@ -9,6 +9,8 @@ and has the public streams only:
 
     (door, config, *, randomness, track) -> CondensedBatch
 
+A method releases synthetic sets, or (`releases="network"`) networks that it trained itself.
+
 `plan(config, class_sizes)` says which events it will make at the door; calibration rests on it, and a contract test
 holds the ledger of what ran against it.
 
@@ -78,6 +80,7 @@ class Method:
     presets: dict[str, dict[str, Any]]
     plan: Plan | None = None
     plugin: str = ""
+    releases: str = "set"
 
     @property
     def private(self) -> bool:
@@ -90,7 +93,12 @@ Decorated = TypeVar("Decorated", bound=Callable[..., CondensedBatch])
 
 
 def condenser(
-    name: str, *, config: type, presets: dict[str, dict[str, Any]] | None = None, plan: Plan | None = None
+    name: str,
+    *,
+    config: type,
+    presets: dict[str, dict[str, Any]] | None = None,
+    plan: Plan | None = None,
+    releases: str = "set",
 ) -> Callable[[Decorated], Decorated]:
     """Register the function as the method `name`; the first line of its docstring is its summary."""
 
@@ -103,6 +111,7 @@ def condenser(
             condense=function,
             presets={"paper": {}, "quick": {}, **(presets or {})},
             plan=plan,
+            releases=releases,
         )
         mark(function, method)
         if function.__module__.startswith("condensers."):
@@ -141,6 +150,8 @@ def _check_shapes(method: Method, pool: Pool, batch: Any, runs: int) -> None:
     """Refuse what a method of somebody's own may get wrong, before it becomes a riddle."""
     if not isinstance(batch, CondensedBatch):
         raise BadConfig(f"{method.name} returned {type(batch).__name__}, not a CondensedBatch")
+    if (batch.networks is not None) != (method.releases == "network"):
+        raise BadConfig(f"{method.name} is to release a {method.releases}, and returned none or another thing")
     size = batch.images.shape[1] if batch.images.ndim > 1 else 0
     expected = {
         "images": [(runs, size, *pool.images.shape[1:])],
@@ -176,6 +187,12 @@ def get_method(name: str) -> Method:
     )
 
 
+def require_set(method: Method, instead: str) -> None:
+    """Refuse a method that releases no images; `instead` is what can be done with it."""
+    if method.releases != "set":
+        raise BadConfig(f"--method {method.name}: it releases a {method.releases}, not a synthetic set; {instead}")
+
+
 def name_of(condenser: Any) -> str:
     """The name by which `get_method` finds a condenser: given as such, or as the decorated function itself."""
     if isinstance(condenser, str):
@@ -190,7 +207,7 @@ def name_of(condenser: Any) -> str:
 
 def _from_outside(name: str, method: Method, checksum: str) -> Method:
     """A method under the name that a person gave, by which a worker finds it again."""
-    needed = ["ipc", "noise_multiplier"] if method.private else ["ipc"]
+    needed = [*(["ipc"] if method.releases == "set" else []), *(["noise_multiplier"] if method.private else [])]
     present = {field.name for field in fields(method.config)} if is_dataclass(method.config) else set()
     missing = [field for field in needed if field not in present]
     if missing:

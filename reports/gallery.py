@@ -58,6 +58,8 @@ def show_synthetic(
 
     `from_records` says that some image started from a real record; it is then shown only if the person asked.
     """
+    if not len(images):
+        return Gallery(note="The method releases a network and no synthetic set; there are no images to draw.")
     if images.ndim != 4 or images.shape[1] not in (1, 3):
         return Gallery(note="The synthetic records are rows of a table, not images; none are drawn.")
     if from_records and not show_records:

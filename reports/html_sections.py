@@ -56,6 +56,7 @@ from reports.wording import (
     limits,
     seen_by,
     threat_entries,
+    trained_network,
 )
 
 NOT_SETTINGS = ("versions", "weights", "left_out")  # said elsewhere on the page
@@ -248,7 +249,7 @@ def _utility(report: Report) -> str:
         return heading("Utility") + paragraph("Not measured.")
     figure, interval = measured_percent(report.utility.accuracy, report.utility.accuracy_interval)
     text = (
-        f"f_S, a network trained on the synthetic set, reaches an accuracy of {figure} {interval} on "
+        f"{trained_network(report)} reaches an accuracy of {figure} {interval} on "
         f"{report.utility.measured_on.rstrip('.')}."
     )
     return heading("Utility") + paragraph(text)

@@ -8,7 +8,7 @@ from reports.rounding import count, decimals_apart, down, measured, measured_per
 from reports.schema import Claim, EpsilonBound, Report
 
 LADDER = {
-    "model": "a network trained on the synthetic set, and may query it. Neither the set nor the algorithm's inside.",
+    "model": "a trained network, and may query it. Neither a synthetic set nor the algorithm's inside.",
     "set": "the synthetic set itself: what gets released.",
     "transcript": "every privatised quantity that the algorithm drew from the data: what a DP theorem covers.",
 }
@@ -116,7 +116,7 @@ def explain_game(report: Report) -> list[tuple[str, str]]:
     return [
         ("Method", report.method),
         ("Data set", f"{report.dataset}: {count(game.num_records)} records, {game.num_classes} classes"),
-        ("Synthetic set", f"{count(game.num_synthetic)} records per run"),
+        ("Synthetic set", f"{count(game.num_synthetic)} records per run" if game.num_synthetic else "none: a network"),
         ("Attack", report.attack),
         (
             "Runs",
@@ -150,8 +150,13 @@ def explain_numbers(report: Report) -> str:
         f"over the {count(report.game.num_test_runs)} test runs. Chance: AUC ½, TPR = FPR."
     )
     if report.utility is not None:
-        text += f" f_S, trained on a synthetic set, was measured on {report.utility.measured_on.rstrip('.')}."
+        text += f" {trained_network(report)} was measured on {report.utility.measured_on.rstrip('.')}."
     return text
+
+
+def trained_network(report: Report) -> str:
+    """What level model is about: f_S, or the network itself where a method releases one."""
+    return "f_S, a network trained on the synthetic set," if report.game.num_synthetic else "The released network"
 
 
 def explain_roc(num_nonmembers: int) -> str:

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from audit.data.load import load_pool
-from condensers.pool import Pool, sort_by_class
+from condensers.gradient_matching import flatten_gradients
+from condensers.pool import CondensedBatch, Pool, sort_by_class
 from condensers.randomness import stream
 
 torch.set_num_threads(1)
@@ -35,6 +36,11 @@ def small_pool() -> Pool:
 def small_members(small_pool: Pool) -> torch.Tensor:
     """Membership of five runs."""
     return torch.from_numpy(stream(7, "small members").random((5, small_pool.num_records)) < 0.5)
+
+
+def released(batch: CondensedBatch) -> torch.Tensor:
+    """What a method released, `[runs, …]`: the images, or all weights of the networks."""
+    return batch.images if batch.networks is None else flatten_gradients(batch.networks.parameters)
 
 
 def pytest_collection_modifyitems(items):

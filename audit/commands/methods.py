@@ -32,6 +32,7 @@ def list_all() -> dict[str, Any]:
                 "summary": method.summary,
                 "settings": _settings(method.config, ""),
                 "presets": method.presets,
+                "releases": method.releases,
             }
             for method in all_methods().values()
         ],

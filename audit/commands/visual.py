@@ -111,9 +111,10 @@ def _resolve(flags: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
     from audit.game import nominal_class_sizes
     from audit.resolve import settle_noise, split_changes
     from audit.visual import NETWORKS, VisualConfig
-    from condensers.registry import get_method
+    from condensers.registry import get_method, require_set
 
     method = get_method(flags["method"])
+    require_set(method, "there is nothing to look at")
     changes = split_changes(flags["changes"])
     settings.check_changes(changes, {"": method.config})
     device = settings.resolve_device(flags["device"])

@@ -50,7 +50,7 @@ def test_dyn_psg_is_refuted_and_psg_is_not_with_the_same_pools():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1.0, 8.0])
-@pytest.mark.parametrize("name", ["psg", "dpmix"])
+@pytest.mark.parametrize("name", ["psg", "dpsgd", "dpmix"])
 def test_sound_methods_are_not_refuted_in_twenty_seeds(name, epsilon):
     """Each is refuted with probability at most 5% by construction; at these seeds none is."""
     for seed in range(20):
@@ -58,9 +58,10 @@ def test_sound_methods_are_not_refuted_in_twenty_seeds(name, epsilon):
         assert not any(attempt.test.refuted for attempt in attempts), seed
 
 
-def test_psg_with_half_of_its_noise_is_refuted():
+@pytest.mark.parametrize("name", ["psg", "dpsgd"])
+def test_half_of_the_noise_is_refuted(name):
     with noise_halved():
-        attempts = attempts_on(experiment("psg", 2000, noise_multiplier=NOISE[8.0]))
+        attempts = attempts_on(experiment(name, 2000, noise_multiplier=NOISE[8.0]))
     assert any(attempt.test.refuted for attempt in attempts)
 
 
