@@ -38,7 +38,7 @@ def format_table(rows: list[dict[str, Any]]) -> str:
     """For people: accuracies in per cent, mean ± deviation."""
     heads = ("set", "ε", "images", "network", "accuracy", "random subset", "gain [95%]", "random for the same",
              "all records", "training")  # fmt: skip
-    lines = [heads]
+    lines: list[tuple[str, ...]] = [heads]
     for row in rows:
         match = row["matching_subset"]
         same = "" if not match["searched"] else "> all" if match["images"] is None else str(match["images"])

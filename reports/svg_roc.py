@@ -144,9 +144,9 @@ def _draw(axes: _Axes, report: HasCurve, num_nonmembers: int, marks: Sequence[tu
         parts.append(marker("o", place, y.at(rate), class_="rate"))
     places = [(x.at(corner.false_positive_rate), y.at(corner.true_positive_rate)) for _, corner in marks]
     offsets = place_labels(places, [name for name, _ in marks], size=13, mark=9)
-    for place, offset, (name, corner) in zip(places, offsets, marks, strict=True):
-        parts.append(marker("s" if corner.outside else "D", *place, class_="refutes" if corner.outside else "corner"))
-        words = (place[0] + offset[0], place[1] + offset[1] + 4)
+    for spot, offset, (name, corner) in zip(places, offsets, marks, strict=True):
+        parts.append(marker("s" if corner.outside else "D", *spot, class_="refutes" if corner.outside else "corner"))
+        words = (spot[0] + offset[0], spot[1] + offset[1] + 4)
         parts.append(text_at(*words, name, class_="tick number", text_anchor="middle"))
     legend += [name for name, outside in (("refutes", True), ("corner", False))
                if any(corner.outside is outside for _, corner in marks)]  # fmt: skip

@@ -184,7 +184,7 @@ def comparison_table(reports: Sequence[AnyReport]) -> Table:
     """A row per audit, numbered from 1."""
     columns = (
         Column(title="", share=16, align="right"),
-        Column(title="method", share=52),
+        Column(title="method", share=54),
         Column(title="data", share=50),
         Column(title="attack", share=42),
         Column(title="level", share=56),

@@ -144,8 +144,9 @@ def _set_region(document: Document, report: WorstCaseReport, *, side: float, not
         draw_roc(axes, curve, num_nonmembers=num_nonmembers(report))
         axes.minorticks_off()
         mark_corners(axes, marks_of(report))
-        if axes.get_legend() is not None:
-            axes.get_legend().remove()
+        own = axes.get_legend()
+        if own is not None:
+            own.remove()
     draw_legend(document.sheet, axes, MARGIN, top + side + 28)
     document.y = top + side + 58
     if noted:

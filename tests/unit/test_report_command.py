@@ -73,7 +73,7 @@ def test_redraws_with_and_without_real_records_against_image_count(directory, mo
 def galleries(monkeypatch: pytest.MonkeyPatch) -> list[Gallery]:
     """What would have been drawn."""
     found: list[Gallery] = []
-    for module in ("audit.pipeline", "audit.commands.report"):
+    for module in ("audit.pipeline", "audit.redraw"):
         monkeypatch.setattr(f"{module}.write_pdf", lambda *_, gallery, **__: found.append(gallery))
     return found
 
@@ -175,7 +175,7 @@ def test_a_folder_that_cannot_be_written_is_one_line_against_exit_code(
         raise OSError(number, os.strerror(number))
 
     directory.shard(0).unlink()
-    monkeypatch.setattr("audit.commands.report.write_pdf", refuse)
+    monkeypatch.setattr("audit.redraw.write_pdf", refuse)
     code, _, err = run(monkeypatch, capsys, str(directory.path))
     assert code == expected
     assert f"cannot write {directory.pdf}" in err

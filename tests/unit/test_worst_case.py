@@ -137,7 +137,7 @@ def test_record_is_kept_and_read_back(kept, tmp_path):
     found = load_worst_case(text)
     assert isinstance(found, WorstCaseReport)
     assert found.run_directory == f"worst-case-dyn-psg-{kept.digest}"
-    assert dataclasses.replace(found, run_directory=kept.run_directory) == kept
+    assert dataclasses.replace(found, run_directory=kept.run_directory, pdf=kept.pdf) == kept
     assert dump(found) == text
     assert found.tightness is None
     assert "depends on the records" in found.tightness_reason
