@@ -87,7 +87,8 @@ def _measure_all(
     say: Callable[[str], None],
 ) -> list[dict[str, Any]]:
     """The rows: every candidate on every network, from finished cells as far as there are any."""
-    meter = Meter(f"measuring {len(released) + len(plans)} sets on {len(architectures)} networks")
+    sets, kinds = len(released) + len(plans), len(architectures)
+    meter = Meter(f"measuring {sets} set{'s' * (sets > 1)} on {kinds} kind{'s' * (kinds > 1)} of network")
     bench = Bench(split, recipe, match=flags["match"], full=flags["full"], cells=cells, meter=meter, say=say)
     for place, synthetic in enumerate(released):
         for name in architectures:

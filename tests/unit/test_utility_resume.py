@@ -182,7 +182,7 @@ def test_time_left_is_told_on_stderr_against_lines(run, tmp_path, monkeypatch) -
     monkeypatch.setattr("audit.progress.PLAIN_SECONDS", 0.0)
     _, _, err = run(tmp_path / "out")
     told = [line for line in err.splitlines() if line.endswith(" s left")]
-    assert "measuring 2 sets on 1 networks" in err
+    assert "measuring 2 sets on 1 kind of network" in err
     assert len(told) > 5
     shares = [int(line.split()[1].split("%")[0]) for line in told]
     assert shares == sorted(shares)
