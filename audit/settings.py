@@ -36,7 +36,10 @@ VICTIM_FIELDS = ("victim_config", "queries")
 
 @dataclass(frozen=True, kw_only=True)
 class AuditConfig:
-    """One audit. Two audits with equal configs give equal bytes."""
+    """One audit. Two audits with equal configs give equal bytes.
+
+    `foreign` names sets of another maker (audit/foreign.py): then the runs are all shadows, and the sets are tested.
+    """
 
     attack: str
     method: str
@@ -65,6 +68,7 @@ class AuditConfig:
     versions: dict[str, str]
     canaries: str = ""
     fit_runs: int | None = None
+    foreign: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.delta < 1:
@@ -79,6 +83,11 @@ class AuditConfig:
     @property
     def digest(self) -> str:
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:12]
+
+    @property
+    def audited(self) -> str:
+        """What the audit is about: the method, or the sets that somebody released."""
+        return self.method if self.foreign is None else " and ".join(dict.fromkeys(self.foreign["names"]))
 
     @property
     def condensation_digest(self) -> str:

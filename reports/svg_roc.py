@@ -14,7 +14,7 @@ from reports.distributions import Floats
 from reports.figures import lowest_rate
 from reports.material import Material
 from reports.rounding import decimals_of, measured, percent, up_percent
-from reports.schema import Report
+from reports.schema import Report, Roc
 from reports.style import SERIES
 from reports.svg import Axis, area, box, curve, drawing, embed_json, frame, line, marker, round_ticks, tag, text_at
 
@@ -143,17 +143,17 @@ def _draw(axes: _Axes, report: Report, num_nonmembers: int) -> str:
         place = x.at(float(key))
         parts.append(line(place, y.at(low), place, y.at(high), class_="whisker"))
         parts.append(marker("o", place, y.at(rate), class_="rate"))
-    return "".join(parts) + _legend([*legend, "chance", "band", "line"], percent(report.roc.interval_confidence))
+    return "".join(parts) + _legend([*legend, "chance", "band", "line"], report.roc)
 
 
-def _legend(kinds: Sequence[str], confidence: str) -> str:
+def _legend(kinds: Sequence[str], roc: Roc) -> str:
     names = {
         "allowed": "allowed by the guarantee",
         "forbidden": "not allowed",
         "few": "fewer than 10 false positives",
         "outside": "outside, whole interval",
         "chance": "chance",
-        "band": f"{confidence} interval over runs",
+        "band": f"{percent(roc.interval_confidence)} interval over {roc.interval_unit}s",
         "line": "this attack",
     }
     left, top = _RIGHT - 252, _BOTTOM - 10 - 19 * len(kinds)
