@@ -186,8 +186,8 @@ def rehearse_foreign(config: AuditConfig, pool: Pool) -> None:
 def describe_foreign(config: AuditConfig, foreign: Foreign, report: schema.Report) -> schema.Report:
     """The record in the terms of what was audited: sets, coins that are asserted, the claim on the label if any."""
     assumed = asserted(foreign)
-    bounds = tuple(_assume(bound, assumed) for bound in report.bounds)
-    headline = _assume(report.epsilon, assumed)
+    bounds = tuple(assume(bound, assumed) for bound in report.bounds)
+    headline = assume(report.epsilon, assumed)
     claimed = report.claimed if config.claim is not None else label_claim(foreign, config.delta)
     verdict, reason = judge(config, headline, claimed)
     level, *rest = report.threat_model if not config.shuffle_membership else report.threat_model[1:]
@@ -232,7 +232,7 @@ def asserted(foreign: Foreign) -> tuple[str, ...]:
     )
 
 
-def _assume(bound: schema.EpsilonBound, assumed: tuple[str, ...]) -> schema.EpsilonBound:
+def assume(bound: schema.EpsilonBound, assumed: tuple[str, ...]) -> schema.EpsilonBound:
     if bound.kind != "bound":
         return bound
     kept = tuple(text for text in bound.assumptions if text != ASSUMPTIONS[0])
@@ -268,13 +268,13 @@ def spell_flags(foreign: Foreign) -> str:
     return " ".join(parts)
 
 
-def keep_sets(directory: RunDirectory, config: AuditConfig, foreign: Foreign) -> None:
+def keep_sets(directory: RunDirectory, digest: str, foreign: Foreign) -> None:
     """A copy of what was audited, in the run directory."""
-    tensors = {}
+    tensors: dict[str, torch.Tensor] = {}
     for place, found in enumerate(foreign.sets):
         tensors |= {f"images_{place}": found.images, f"labels_{place}": found.labels}
     tensors["may_show_records"] = torch.tensor(foreign.may_show_records, device="cpu")
-    write_tensors(directory.path / SETS, tensors, digest=config.digest)
+    write_tensors(directory.path / SETS, tensors, digest=digest)
 
 
 def show_foreign(directory: RunDirectory, digest: str, *, show_records: bool) -> Gallery:

@@ -91,7 +91,7 @@ def _run(
     else:
         members, scores = score_foreign(config, pool, shards, foreign)
         report = describe_foreign(config, foreign, summarise(config, pool, members, scores, shards))
-        keep_sets(directory, config, foreign)
+        keep_sets(directory, config.digest, foreign)
     table = score_table(config, members, scores)
     write_atomically(directory.scores, lambda path: table.to_parquet(path, index=False))
     write_text(directory.report, schema.dump(report))

@@ -235,10 +235,10 @@ def fit_shard(network: Network, num_images: int, device: str, num_runs: int) -> 
     return max(1, min(MOST_RUNS_PER_SHARD, num_runs, room // per_run))
 
 
-def versions(method: Method, attack: Attack | None = None) -> dict[str, str]:
+def versions(method: Method | None, attack: Attack | None = None) -> dict[str, str]:
     """Versions that determine the bytes, this code's own sources among them, and those of plugins."""
     found = {name: importlib.metadata.version(name) for name in VERSIONED}
-    plugins = {"method plugin": method.plugin, "attack plugin": attack.plugin if attack else ""}
+    plugins = {"method plugin": method.plugin if method else "", "attack plugin": attack.plugin if attack else ""}
     return {
         **found,
         "condensation-audit": audit.__version__,

@@ -27,7 +27,7 @@ from condensers.registry import condense_runs, get_method
 from reports import schema
 from reports.gallery import pixels, show_synthetic
 from reports.visual_pages import Pictures, write_visual_pdf
-from reports.visual_record import VisualReport
+from reports.visual_record import Column, VisualReport
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,16 +190,20 @@ def _write(
 
 
 def _pictures(report: VisualReport, sets: CondensedBatch, pool: Pool, show_records: bool) -> Pictures:
-    """What the pages may show: images started from records, and records, only where the person asked."""
-    gallery = show_synthetic(
-        sets.images[0].numpy(),
-        sets.labels[0].numpy(),
-        from_records=bool((sets.initial_records[0] >= 0).any()),
-        show_records=show_records,
+    started = bool((sets.initial_records[0] >= 0).any())
+    return pictures_of_panel(
+        report.panel, sets.images[0], sets.labels[0], pool, from_records=started, show_records=show_records
     )
-    synthetic = None if gallery.synthetic is None else gallery.synthetic[[column.image for column in report.panel]]
+
+
+def pictures_of_panel(
+    panel: tuple[Column, ...], images: Tensor, labels: Tensor, pool: Pool, *, from_records: bool, show_records: bool
+) -> Pictures:
+    """What the pages may show: images started from records, and records, only where the person asked."""
+    gallery = show_synthetic(images.numpy(), labels.numpy(), from_records=from_records, show_records=show_records)
+    synthetic = None if gallery.synthetic is None else gallery.synthetic[[column.image for column in panel]]
     if not show_records or gallery.synthetic is None:
         return Pictures(synthetic=synthetic, note=gallery.note)
-    wanted = {match.record for column in report.panel for found in column.matches.values() for match in found}
+    wanted = {match.record for column in panel for found in column.matches.values() for match in found}
     records = {record: pixels(pool.images[record : record + 1].numpy())[0] for record in sorted(wanted)}
     return Pictures(synthetic=synthetic, records=records)

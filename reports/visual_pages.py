@@ -34,7 +34,7 @@ from reports.style import (
     VERMILLION,
     house_style,
 )
-from reports.visual_record import VisualReport
+from reports.visual_record import NearestReport, VisualReport
 from reports.wording import sentence
 
 REAL = (
@@ -45,6 +45,7 @@ HIDDEN = "Real records are not shown: none enters a report unless asked for, wit
 _CAPTION_HEIGHT = 0.36
 _NAMES_WIDTH = 1.2
 _RANKS = 3
+_WHETHER = {True: " in", False: " out", None: ""}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +66,7 @@ def write_visual_pdf(report: VisualReport, pictures: Pictures, path: Path) -> No
         axes = figure.add_axes((0.14, 0.11, 0.82, 0.86))
         draw_roc_logarithmic(axes, report, num_nonmembers=_num_non_members(report))
         write_png(figure, path.parent / "figures" / "roc.png")
-        width, height = _panel_size(report, pictures)
+        width, height = panel_size(report, pictures)
         figure = Figure(figsize=(width * 0.8, height * 0.8))
         draw_panel(figure.add_axes((0, 0, 1, 1)), report, pictures)
         write_png(figure, path.parent / "figures" / "panel.png")
@@ -80,15 +81,15 @@ def draw(report: VisualReport, pictures: Pictures) -> Document:
     set_epsilon(document, report.epsilon, report.claimed)
     _set_tests(document, report)
     _set_roc(document, report)
-    _set_panel(document, report, pictures)
+    set_panel(document, report, pictures)
     _set_closing(document, report)
     document.number_pages(f"{report.method} on {report.dataset}, nearest records, level set", report.digest)
     return document
 
 
-def draw_panel(axes: Axes, report: VisualReport, pictures: Pictures) -> None:
+def draw_panel(axes: Axes, report: VisualReport | NearestReport, pictures: Pictures) -> None:
     """Figure 5 of Dong et al.: a synthetic image on top of its nearest records by each distance."""
-    width, height = _panel_size(report, pictures)
+    width, height = panel_size(report, pictures)
     aspect = _aspect(pictures)
     axes.set(xlim=(0, width), ylim=(height, 0), aspect="equal")
     axes.axis("off")
@@ -113,7 +114,7 @@ def draw_panel(axes: Axes, report: VisualReport, pictures: Pictures) -> None:
                     top,
                     aspect,
                     pictures.records.get(match.record),
-                    f"{match.distance:.3g} {'in' if match.member else 'out'}",
+                    f"{match.distance:.3g}{_WHETHER[match.member]}",
                     hidden=f"no. {match.record}",
                     member=match.member,
                 )
@@ -158,7 +159,7 @@ def _draw_cell(
     )
 
 
-def _panel_size(report: VisualReport, pictures: Pictures) -> tuple[float, float]:
+def panel_size(report: VisualReport | NearestReport, pictures: Pictures) -> tuple[float, float]:
     """In widths of a picture."""
     rows = 1 + _RANKS * len(report.distances)
     return _NAMES_WIDTH + 0.05 + len(report.panel), rows * (_aspect(pictures) + _CAPTION_HEIGHT) + 0.05
@@ -186,12 +187,15 @@ def _set_title(document: Document, report: VisualReport) -> None:
 
 def _set_tests(document: Document, report: VisualReport) -> None:
     game = report.game
+    made = "each condensed from" if report.config.get("foreign") is None else "made by somebody else, each of"
+    sets = f"{count(game.num_test_runs)} synthetic sets of {count(game.num_synthetic)} images were"
+    if game.num_test_runs == 1:
+        sets = f"A synthetic set of {count(game.num_synthetic)} images was"
     document.heading(f"{report.finding}: are the records that look most alike members?")
     document.paragraph(
-        f"{count(game.num_test_runs)} synthetic sets of {count(game.num_synthetic)} images were each condensed from a "
-        f"random half of {count(game.num_records)} records. Every image guesses that the record of its class nearest "
-        "to it was in, no record being guessed twice in one run. If the sets told nothing about who was in, the "
-        "number of members among the guesses would be that of heads in as many tosses of a fair coin: p is the "
+        f"{sets} {made} a random half of {count(game.num_records)} records. Every image guesses that the record of its "
+        "class nearest to it was in, no record being guessed twice in one run. If the sets told nothing about who was "
+        "in, the number of members among the guesses would be that of heads in as many tosses of a fair coin: p is the "
         "probability of as many or more, in brackets adjusted for the number of distances (Holm). ε is certified by "
         "the same guesses, each bound paying for the number of distances; beside it what they would certify had all "
         "been right."
@@ -236,7 +240,8 @@ def _set_roc(document: Document, report: VisualReport) -> None:
     put_text(
         document.sheet,
         "Every record of the pool is scored by minus its distance to the nearest synthetic image of its class; band "
-        "and intervals by bootstrap over runs. Few records can be models of few images: look at the left of the curve.",
+        f"and intervals by bootstrap over {_resampled(report)}. Few records can be models of few images: look at the "
+        "left of the curve.",
         CAPTION,
         MARGIN + 240,
         document.y + 8,
@@ -245,11 +250,11 @@ def _set_roc(document: Document, report: VisualReport) -> None:
     document.space(190)
 
 
-def _set_panel(document: Document, report: VisualReport, pictures: Pictures) -> None:
-    width, height = _panel_size(report, pictures)
+def set_panel(document: Document, report: VisualReport | NearestReport, pictures: Pictures) -> None:
+    width, height = panel_size(report, pictures)
     scale = min(TEXT_WIDTH / width, 620 / height)
     document.turn_page()
-    document.heading("Synthetic images of the first run and their nearest records", keep=height * scale)
+    document.heading("Synthetic images of the first set and their nearest records", keep=height * scale)
     if pictures.records:
         document.paragraph(REAL, replace(STRONG, colour=VERMILLION))
     else:
@@ -257,9 +262,10 @@ def _set_panel(document: Document, report: VisualReport, pictures: Pictures) -> 
     axes = put_axes(document.sheet, MARGIN, document.y, width * scale, height * scale)
     draw_panel(axes, report, pictures)
     document.space(height * scale + 6)
+    whether = "" if isinstance(report, NearestReport) else ", and whether it was in (solid heavy frame) or out (dashed)"
     document.paragraph(
-        "Above each record its distance, and whether it was in (solid heavy frame) or out (dashed). Nearest first; of "
-        "the same class. Records are numbered as in the pool, sorted by class.",
+        f"Above each record its distance{whether}. Nearest first; of the same class. Records are numbered as in the "
+        "pool, sorted by class.",
         CAPTION,
     )
 
@@ -303,6 +309,12 @@ def _set_closing(document: Document, report: VisualReport) -> None:
         [list(entry) for entry in entries],
         dense=True,
     )
+
+
+def _resampled(report: VisualReport) -> str:
+    if report.roc.interval_unit == "run":
+        return "runs"
+    return "the records of the one set, as if their distances were independent: no statement about another set"
 
 
 def _probability(value: float) -> str:
