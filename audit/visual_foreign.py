@@ -13,7 +13,7 @@ import torch
 
 from attacks.nearest import Matches
 from attacks.perceptual import Perceptual
-from audit.foreign import Foreign, asserted, assume, keep_sets, label_claim
+from audit.foreign import HIDDEN, Foreign, asserted, assume, keep_sets, label_claim
 from audit.game import Game
 from audit.store import RunDirectory, explain_failure, write_atomically, write_text
 from audit.visual import DISTANCES, VisualConfig, directory_name, make_panel, summarise_visual
@@ -65,6 +65,8 @@ def run_released(
                 from_records=foreign.may_show_records,
                 show_records=settings.show_records,
             )
+            if foreign.may_show_records and not settings.show_records and pool.images.ndim == 4:
+                pictures = replace(pictures, note=HIDDEN)
             if isinstance(report, NearestReport):
                 write_nearest_pdf(report, pictures, directory.pdf)
             else:

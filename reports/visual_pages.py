@@ -187,10 +187,10 @@ def _set_title(document: Document, report: VisualReport) -> None:
 
 def _set_tests(document: Document, report: VisualReport) -> None:
     game = report.game
-    made = "each condensed from" if report.config.get("foreign") is None else "made by somebody else, each of"
-    sets = f"{count(game.num_test_runs)} synthetic sets of {count(game.num_synthetic)} images were"
+    sets = f"{count(game.num_test_runs)} synthetic sets of {count(game.num_synthetic)} images were each"
     if game.num_test_runs == 1:
         sets = f"A synthetic set of {count(game.num_synthetic)} images was"
+    made = "condensed from" if report.config.get("foreign") is None else "made by somebody else of"
     document.heading(f"{report.finding}: are the records that look most alike members?")
     document.paragraph(
         f"{sets} {made} a random half of {count(game.num_records)} records. Every image guesses that the record of its "

@@ -130,7 +130,7 @@ def _explain_foreign(report: Report) -> list[tuple[str, str]]:
     game = report.game
     sets = f"{count(game.num_test_runs)} set{'s' if game.num_test_runs > 1 else ''}"
     return [
-        ("Released by somebody", f"{report.method}: {sets}, the first of {count(game.num_synthetic)} records"),
+        ("Released", f"{report.method}: {sets} by somebody else, the first of {count(game.num_synthetic)} records"),
         ("Data set", f"{report.dataset}: {count(game.num_records)} records, {game.num_classes} classes"),
         ("Attack", report.attack),
         (
