@@ -13,6 +13,10 @@ labels):
 Everything is fitted on fit runs: statistics of a fit run come from models that did not see it (cross-fitting), so that
 the weights of the combination (`attacks/combine.py`) are honest. The membership of test runs is not an argument.
 The signal is a log likelihood ratio, fit for use as a score and as input of any attack on signals.
+
+Sets of another maker come as test runs of their own sizes. There s̄_c is brought to the share of the class in the fit
+runs' sets, so that more images, or classes of unequal size, do not look like a leak; a class without an image says
+nothing. Images count one by one only where such a set has as many of each class as the fit runs'.
 """
 
 from collections.abc import Sequence
@@ -59,14 +63,34 @@ class Released:
         weights = self.labels[:, :, label] if self.soft else self.labels == label
         return np.einsum("rm,rmp->rp", weights.astype(np.float32), self.images) / self.images.shape[1]
 
+    def class_mean_like(self, label: int, fit: "Released", usual: np.ndarray) -> np.ndarray:
+        """s̄_c of sets of other sizes, as if the class had the share of the images that it has in `fit`.
 
-def set_signals(pool: Pool, released: Released, fit_members: np.ndarray, features: np.ndarray | None) -> np.ndarray:
-    """Signals `[runs, records]` of all runs; the first `len(fit_members)` are fit runs.
+        `usual` `[pixels]` stands where the class has no image. Soft labels are left as they are: noise is in them.
+        """
+        mean = self.class_mean(label)
+        if self.soft:
+            return mean
+        shares, wanted = (self.labels == label).mean(1), (fit.labels == label).mean()
+        return np.where(shares[:, None] > 0, mean * (wanted / np.maximum(shares, 1e-12))[:, None], usual)
+
+
+def set_signals(
+    pool: Pool,
+    released: Released,
+    fit_members: np.ndarray,
+    features: np.ndarray | None,
+    others: Sequence[Released] = (),
+) -> np.ndarray:
+    """Signals `[runs, records]` of all runs, those of `others` last; the first `len(fit_members)` are fit runs.
 
     `features` `[records, …]` are embeddings of public networks, which the kernel of the response uses beside pixels.
+    `others` are sets of another maker, of any sizes, with labels of the same kind.
     """
-    num_fit = len(fit_members)
-    columns = [_class_statistics(pool, released, fit_members, features, label) for label in range(pool.num_classes)]
+    if any(other.soft != released.soft for other in others):
+        raise BadData("released sets with soft labels and sets with hard ones cannot be compared")
+    num_fit, groups = len(fit_members), (released, *others)
+    columns = [_class_statistics(pool, groups, fit_members, features, label) for label in range(pool.num_classes)]
     statistics = np.concatenate([column for column in columns if column.shape[2]], 2)
     nearest = statistics[-1]
     statistics[-1, :num_fit], statistics[-1, num_fit:] = cross_fit_odds(
@@ -77,25 +101,35 @@ def set_signals(pool: Pool, released: Released, fit_members: np.ndarray, feature
 
 
 def _class_statistics(
-    pool: Pool, released: Released, fit_members: np.ndarray, features: np.ndarray | None, label: int
+    pool: Pool, groups: tuple[Released, ...], fit_members: np.ndarray, features: np.ndarray | None, label: int
 ) -> np.ndarray:
-    """Statistics `[statistics, runs, records of the class]`, the nearest last."""
+    """Statistics `[statistics, runs, records of the class]`, the nearest last; fit runs are of the first group."""
+    released, others = groups[0], groups[1:]
     records, num_fit = pool.class_slices[label], len(fit_members)
     own = pool.images[records].flatten(1).numpy().astype(np.float64)
     members = fit_members[:, records]
     if not len(own):
-        return np.empty((0, len(released.images), 0))
-    mean = released.class_mean(label).astype(np.float64)
+        return np.empty((0, sum(len(group.images) for group in groups), 0))
+    mean = released.class_mean(label)
+    usual = mean[:num_fit].mean(0)
+    mean = np.concatenate([mean, *(other.class_mean_like(label, released, usual) for other in others)])
+    mean = mean.astype(np.float64)
     centred = own - own.mean(0)
     found = [_align(centred, mean - mean[:num_fit].mean(0), num_fit)]
     if num_fit >= FEWEST_FIT_RUNS:
         parts = [centred] if features is None else [centred, _centre(features[records].astype(np.float64))]
         kernel_features = np.concatenate([part / max(np.sqrt((part**2).sum(1).mean()), 1e-12) for part in parts], 1)
         found.append(_respond(mean, members, kernel_features))
-        if released.same_labels and int((released.labels[0] == label).sum()) > 1:
-            images = released.images[:, released.labels[0] == label]
+        if _same_labels(groups) and int((released.labels[0] == label).sum()) > 1:
+            images = np.concatenate([group.images[:, released.labels[0] == label] for group in groups])
             found.append(_respond(images.reshape(len(images), -1).astype(np.float64), members, kernel_features))
-    return np.stack([*found, _approach(own, released, label, num_fit)])
+    return np.stack([*found, _approach(own, groups, label, num_fit)])
+
+
+def _same_labels(groups: tuple[Released, ...]) -> bool:
+    """Whether image j means the same class in every run of every group."""
+    first = groups[0].labels
+    return all(group.same_labels and np.array_equal(group.labels[:1], first[:1]) for group in groups)
 
 
 def _respond(mean: np.ndarray, members: np.ndarray, features: np.ndarray) -> np.ndarray:
@@ -125,12 +159,13 @@ def _align(centred: np.ndarray, moved: np.ndarray, num_fit: int) -> np.ndarray:
     return aligned / max(float(np.sqrt((aligned[:num_fit] ** 2).mean())), 1e-300)
 
 
-def _approach(own: np.ndarray, released: Released, label: int, num_fit: int) -> np.ndarray:
+def _approach(own: np.ndarray, groups: tuple[Released, ...], label: int, num_fit: int) -> np.ndarray:
     """−ln of the squared distance to the nearest image relative to its mean over fit runs, `[runs, records]`."""
     squares = (own**2).sum(1)
-    distances = np.empty((len(released.images), len(own)))
-    for run, (images, labels) in enumerate(zip(released.images, released.labels, strict=True)):
-        chosen = images if released.soft else images[labels == label]
+    sets = [pair for group in groups for pair in zip(group.images, group.labels, strict=True)]
+    distances = np.empty((len(sets), len(own)))
+    for run, (images, labels) in enumerate(sets):
+        chosen = images if groups[0].soft else images[labels == label]
         if not len(chosen):
             chosen = images
         chosen = chosen.astype(np.float64)

@@ -23,6 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "loss": ("audit.commands.attack:loss", "Loss-threshold attack, by the two protocols of Dong et al."),
     "visual": ("audit.commands.visual:visual", "Nearest real images of every synthetic one, counted and tested."),
     "worst-case": ("audit.commands.worst_case:worst_case", "The adversary at the door: is the claimed noise there?"),
+    "coins": ("audit.commands.coins:coins", "Draw who is in a set that somebody else will condense, to audit it."),
     "condense": ("audit.commands.condense:condense", "Make a synthetic set for release, with its label and ε."),
     "utility": ("audit.commands.utility:utility", "What a synthetic set is worth to train on."),
     "check": ("audit.commands.check:check", "The gate of a build: guarantees and recorded figures of a privacy.toml."),

@@ -1,5 +1,8 @@
 """One condensation of all records, outside the membership game: everybody is in, and N_c is the true class size.
 
+With members chosen by coins (audit/coins.py), those are in, and N_c is half of the class, as in the game. Such a run
+has a number that no shadow run has: it shares private streams with none.
+
 A condensation for release draws every private stream of a private method from the operating system. An interrupted one
 goes on from its last checkpoint: the ledger is kept with the state, noise drawn afterwards is fresh, and whatever was
 drawn between checkpoint and interruption is thrown away unpublished, so that the released set is the output of the
@@ -13,21 +16,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 
 from audit import settings
 from audit.data.load import pool_checksum
+from audit.game import nominal_class_sizes
 from audit.progress import ProgressBar
 from audit.resolve import SEEDS, check_extractor, check_sizes, settle_noise, should_compile
 from audit.shard import STAGES, Tracker
 from audit.store import RunDirectory
 from condensers.errors import BadConfig, Incomplete
+from condensers.initial import check_members
 from condensers.ledger import Ledger
 from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import Randomness
 from condensers.registry import Method, Track, condense_runs, require_set, untracked
 
 Published = TypeVar("Published")
+FIRST_RUN_BY_COINS = 1 << 40
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,12 +61,13 @@ def resolve_condensation(
     delta: float,
     changes: dict[str, str],
     compiled: str = "off",
+    by_coins: bool = False,
 ) -> Condensation:
-    """Check and complete the method's settings; with `epsilon`, calibrate its noise."""
+    """Check and complete the method's settings; with `epsilon`, calibrate its noise. `by_coins`: half are in."""
     require_set(method, "it can be attacked: audit lira")
     size = settings.resolve_ipc(pool, ipc, None)
     config = settings.resolve_method(method, preset, pool, ipc=size, init=init, changes=changes)
-    sizes = true_class_sizes(pool)
+    sizes = nominal_class_sizes(pool) if by_coins else true_class_sizes(pool)
     config = settle_noise(method, config, sizes, epsilon=epsilon, delta=delta, changes=changes)
     values = dict(vars(config))
     check_sizes("", values)
@@ -69,11 +77,41 @@ def resolve_condensation(
     return Condensation(method=method, config=config, class_sizes=sizes)
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Chosen:
+    """The members `[records]` of one set, and the number of its column of coins."""
+
+    members: np.ndarray
+    column: int
+
+    def check(self, condensation: Condensation, pool: Pool) -> None:
+        """Refuse members that the method could not condense, before anything is written."""
+        if condensation.method.private:
+            return
+        values = vars(condensation.config)
+        ipc, real = values.get("ipc", 1), values.get("init") == "real"
+        check_members(
+            pool,
+            torch.from_numpy(self.members)[None].to(pool.images.device),
+            Randomness(seed=0, runs=(self.column,)),
+            at_least=ipc if real else 1,
+            why=f"--ipc {ipc} with real images" if real else condensation.method.name,
+        )
+
+
 def condense_all(
-    condensation: Condensation, pool: Pool, randomness: Randomness, track: Track = untracked
+    condensation: Condensation,
+    pool: Pool,
+    randomness: Randomness,
+    track: Track = untracked,
+    chosen: Chosen | None = None,
 ) -> tuple[CondensedBatch, Ledger | None]:
-    """Condense everybody, once for each run of `randomness`."""
-    included = torch.ones(len(randomness.runs), pool.num_records, dtype=torch.bool, device=pool.images.device)
+    """Condense everybody, or who was chosen, once for each run of `randomness`."""
+    shape, device = (len(randomness.runs), pool.num_records), pool.images.device
+    if chosen is None:
+        included = torch.ones(shape, dtype=torch.bool, device=device)
+    else:
+        included = torch.from_numpy(chosen.members).to(device).expand(shape)
     batch, ledger = condense_runs(
         condensation.method,
         pool,
@@ -98,23 +136,25 @@ def condense_for_release(
     seed: int,
     out: Path,
     say: Callable[[str], None],
+    chosen: Chosen | None = None,
 ) -> Published:
     """Condense once and publish, with checkpoints in `out` until then; the same command goes on if interrupted."""
     directory = RunDirectory(out)
     directory.create()
     name, private = condensation.method.name, condensation.method.private
-    randomness = Randomness(seed=seed, runs=(0,), from_operating_system=private)
+    run = 0 if chosen is None else FIRST_RUN_BY_COINS + chosen.column
+    randomness = Randomness(seed=seed, runs=(run,), from_operating_system=private)
     try:
         with directory.held(), ProgressBar(f"condensing {pool.name} with {name}", {0: 1}) as bar:
             tracker = Tracker(
-                digest=_digest(condensation, pool, seed),
+                digest=_digest(condensation, pool, seed, chosen),
                 directory=directory,
                 index=0,
                 report=lambda index, share: bar.update(index, min(1.0, share / STAGES["condense"])),
             )
             if any(directory.shards.glob("*.partial")):
                 say("an earlier condensation was interrupted here: going on from it, if the command is the same")
-            published = publish(*condense_all(condensation, pool, randomness, tracker.track))
+            published = publish(*condense_all(condensation, pool, randomness, tracker.track, chosen))
             tracker.clear()
             directory.shards.rmdir()
     except KeyboardInterrupt:
@@ -129,7 +169,7 @@ def check_seed(seed: int) -> None:
         raise BadConfig(f"--seed {seed}: must lie in 0…2^63 − 1")
 
 
-def _digest(condensation: Condensation, pool: Pool, seed: int) -> str:
+def _digest(condensation: Condensation, pool: Pool, seed: int, chosen: Chosen | None) -> str:
     """Of everything that determines the result; it stays in checkpoints, which are removed."""
     facts = {
         "method": condensation.method.name,
@@ -138,5 +178,6 @@ def _digest(condensation: Condensation, pool: Pool, seed: int) -> str:
         "seed": seed,
         "data": pool_checksum(pool),
         "versions": settings.versions(condensation.method),
+        "members": None if chosen is None else [chosen.column, chosen.members.tobytes().hex()],
     }
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()

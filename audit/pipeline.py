@@ -11,6 +11,7 @@ import pandas as pd
 import torch
 
 from audit.executor import run_shards
+from audit.foreign import Foreign, describe_foreign, keep_sets, rehearse_foreign, score_foreign, show_foreign
 from audit.progress import ProgressBar
 from audit.reuse import borrow_shards
 from audit.settings import AuditConfig, condensation_digest
@@ -40,15 +41,17 @@ class Settings:
     show_records: bool
 
 
-def run_audit(config: AuditConfig, pool: Pool, settings: Settings, say: Callable[[str], None]) -> schema.Report:
-    """Run or resume an audit; returns its record with paths as seen from here."""
+def run_audit(
+    config: AuditConfig, pool: Pool, settings: Settings, say: Callable[[str], None], foreign: Foreign | None = None
+) -> schema.Report:
+    """Run or resume an audit, of our own runs or of sets of another maker; its record, with paths as seen from here."""
     _check_every_run(config, pool)
-    _rehearse(config, pool)
+    (_rehearse if foreign is None else rehearse_foreign)(config, pool)
     directory = RunDirectory(settings.out / config.directory_name)
     directory.create()
     try:
         with directory.held():
-            report = _run(config, pool, directory, settings, say)
+            report = _run(config, pool, directory, settings, say, foreign)
     except KeyboardInterrupt:
         finished = sum(len(shard_runs(config, i)) for i in range(num_shards(config)) if directory.shard(i).exists())
         raise Incomplete(
@@ -59,7 +62,12 @@ def run_audit(config: AuditConfig, pool: Pool, settings: Settings, say: Callable
 
 
 def _run(
-    config: AuditConfig, pool: Pool, directory: RunDirectory, settings: Settings, say: Callable[[str], None]
+    config: AuditConfig,
+    pool: Pool,
+    directory: RunDirectory,
+    settings: Settings,
+    say: Callable[[str], None],
+    foreign: Foreign | None,
 ) -> schema.Report:
     write_text(directory.config, config.to_json())
     started = time.monotonic()
@@ -75,11 +83,17 @@ def _run(
         write_text(directory.timing, json.dumps(timing) + "\n")
     say("scoring")
     shards = load_shards(directory, config, ("images", "labels") if config.level == "set" else ("signals", "accuracy"))
-    told = told_members(config, pool.num_records, game_of(config, pool.num_records).fit_runs)
-    members, scores = score_runs(config, level_signals(config.level, config, pool, shards, fit_members=told))
+    if foreign is None:
+        told = told_members(config, pool.num_records, game_of(config, pool.num_records).fit_runs)
+        members, scores = score_runs(config, level_signals(config.level, config, pool, shards, fit_members=told))
+        ledger = _load_ledger(directory, config)
+        report = summarise(config, pool, members, scores, shards, ledger=ledger)
+    else:
+        members, scores = score_foreign(config, pool, shards, foreign)
+        report = describe_foreign(config, foreign, summarise(config, pool, members, scores, shards))
+        keep_sets(directory, config.digest, foreign)
     table = score_table(config, members, scores)
     write_atomically(directory.scores, lambda path: table.to_parquet(path, index=False))
-    report = summarise(config, pool, members, scores, shards, ledger=_load_ledger(directory, config))
     write_text(directory.report, schema.dump(report))
     say("drawing the report")
     with explain_failure(directory.pdf):
@@ -96,17 +110,24 @@ def draw(directory: RunDirectory, report: schema.Report, table: pd.DataFrame, po
 
 def pictures_of(directory: RunDirectory, report: schema.Report, pool: Pool | None) -> Gallery:
     """The synthetic set of the first run, and the exposed records where the pool is given."""
-    first = read_tensors(directory.shard(0), digest=report.digest, condensation=condensation_digest(report.config))
-    gallery = show_synthetic(
-        first["images"][0].numpy(),
-        first["labels"][0].numpy(),
-        from_records=bool((first["initial_records"][0] >= 0).any()),
-        show_records=pool is not None,
-    )
+    if report.config.get("foreign") is not None:
+        gallery = show_foreign(directory, report.digest, show_records=pool is not None)
+    else:
+        gallery = _first_run(directory, report, show_records=pool is not None)
     if pool is not None and report.exposed and pool.images.ndim == 4:
         chosen = pool.images[[entry.record for entry in report.exposed]]
         gallery = replace(gallery, exposed=pixels(chosen.numpy()))
     return gallery
+
+
+def _first_run(directory: RunDirectory, report: schema.Report, *, show_records: bool) -> Gallery:
+    first = read_tensors(directory.shard(0), digest=report.digest, condensation=condensation_digest(report.config))
+    return show_synthetic(
+        first["images"][0].numpy(),
+        first["labels"][0].numpy(),
+        from_records=bool((first["initial_records"][0] >= 0).any()),
+        show_records=show_records,
+    )
 
 
 def _check_every_run(config: AuditConfig, pool: Pool) -> None:

@@ -8,8 +8,10 @@ from pyarrow import ArrowException
 
 from attacks.canaries import parse_canaries, plant_canaries
 from audit.data.load import load_pool, pool_checksum
+from audit.foreign import SETS
 from audit.pipeline import pictures_of
 from audit.store import DamagedShard, RunDirectory, read_tensors
+from audit.visual_foreign import released_pictures
 from audit.visual_run import panel_pictures
 from condensers.errors import BadData, BadInput
 from condensers.pool import CondensedBatch, Pool
@@ -102,12 +104,20 @@ def _worst_case(directory: RunDirectory, report: WorstCaseReport, wish: Wish) ->
 
 def _visual(directory: RunDirectory, report: VisualReport, wish: Wish) -> VisualMaterial:
     pool = _reload_pool(directory, report, wish) if wish.show_records else None
-    if not directory.synthetic.exists():
+    released = report.config.get("foreign") is not None
+    if not (directory.path / SETS if released else directory.synthetic).exists():
         return VisualMaterial(report=report, pictures=Pictures(note=_NO_SETS))
     try:
+        if released:
+            return VisualMaterial(report=report, pictures=released_pictures(directory, report, pool))
         stored = read_tensors(directory.synthetic, digest=report.digest)
-        pictures = panel_pictures(report, CondensedBatch(**stored), pool)
-    except (DamagedShard, TypeError) as damage:
+        if set(stored) != {"images", "labels", "initial_records"}:
+            raise DamagedShard(f"{directory.synthetic} does not hold synthetic sets")
+        sets = CondensedBatch(
+            images=stored["images"], labels=stored["labels"], initial_records=stored["initial_records"]
+        )
+        pictures = panel_pictures(report, sets, pool)
+    except DamagedShard as damage:
         raise BadData(f"{damage}; run the audit's command again to redo it") from None
     return VisualMaterial(report=report, pictures=pictures)
 

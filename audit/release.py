@@ -48,6 +48,7 @@ def make_label(
     seed: int,
     delta: float,
     held_out: bool,
+    by_coins: bool = False,
 ) -> dict[str, Any]:
     """What stands on the set, in all layouts; `batch` has one run."""
     label: dict[str, Any] = {
@@ -66,6 +67,8 @@ def make_label(
         "ledger": None,
         "sha256": digest_of(batch.images[0], batch.labels[0]),
     }
+    if by_coins:
+        label["members_by_coins"] = True
     if ledger is not None:
         claim = claim_from_ledger(ledger.entries, delta)
         relation = neighbouring_relation(ledger_event(ledger.entries))

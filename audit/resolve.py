@@ -101,7 +101,7 @@ def resolve_config(attack_name: str, flags: dict[str, Any]) -> tuple[AuditConfig
         data_checksum=checksum,
         versions=settings.versions(method, attack),
         canaries=spell_canaries(canaries),
-        fit_runs=_fit_runs(flags.get("fit_runs"), shadows - test_runs),
+        fit_runs=check_fit_runs(flags.get("fit_runs"), shadows - test_runs),
     )
     return config, pool
 
@@ -198,7 +198,7 @@ def _test_runs(asked: int | None, shadows: int, learner: str | None) -> int:
     return test_runs
 
 
-def _fit_runs(asked: int | None, most: int) -> int | None:
+def check_fit_runs(asked: int | None, most: int) -> int | None:
     if asked is not None and not FEWEST_FIT_RUNS <= asked <= most:
         raise BadConfig(
             f"--fit-runs {asked}: must lie in {FEWEST_FIT_RUNS}…{most}, the runs that are not tested on"

@@ -4,6 +4,9 @@ Records scored against one condensation share its randomness, so the run is what
 is. Point estimates are exact. Replicates work on counts per run in fine bins of the score: 512 bins of equal
 non-member mass, the uppermost 1% divided again 256-fold, so that a replicate is one matrix product. Intervals are
 widened for few runs, where percentiles alone cover less than they say (tests/unit/test_roc.py).
+
+A single run leaves nothing but its records to resample. Its intervals do so, as if their scores were independent, and
+say "record": they tell how far the figures hang on single records, not what another run would show.
 """
 
 from dataclasses import dataclass
@@ -33,10 +36,8 @@ def measure_roc(members: np.ndarray, scores: np.ndarray, *, confidence: float, s
     """ROC of `scores` `[runs, records]` (higher = member) against `members`, with intervals over runs."""
     exact = _exact_curve(members.ravel(), scores.ravel())
     binned = _binned_counts(members, scores)
-    weights = stream(seed, "bootstrap").multinomial(
-        len(members), np.full(len(members), 1 / len(members)), size=NUM_REPLICATES
-    )
-    replicates = _curves((weights @ binned[0]).astype(np.float64), (weights @ binned[1]).astype(np.float64))
+    negatives, positives = _resample(np.stack(binned, 1), stream(seed, "bootstrap"))
+    replicates = _curves(negatives, positives)
 
     def interval(values: np.ndarray, point: float) -> tuple[float, float]:
         low, high = _widened(np.quantile(values, [tail, 1 - tail]), point, len(members), confidence)
@@ -62,7 +63,19 @@ def measure_roc(members: np.ndarray, scores: np.ndarray, *, confidence: float, s
             "lower": low.tolist(),
             "upper": high.tolist(),
         },
+        interval_unit="run" if len(members) > 1 else "record",
     )
+
+
+def _resample(counts: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """Totals `[kinds, replicates, cells]` of counts `[runs, kinds, cells]`: runs drawn anew, or one run's records."""
+    num_runs, kinds, cells = counts.shape
+    if num_runs == 1:
+        total = counts.sum()
+        drawn = generator.multinomial(total, counts.ravel() / total, size=NUM_REPLICATES)
+        return drawn.reshape(NUM_REPLICATES, kinds, cells).transpose(1, 0, 2).astype(np.float64)
+    weights = generator.multinomial(num_runs, np.full(num_runs, 1 / num_runs), size=NUM_REPLICATES)
+    return np.stack([weights @ counts[:, kind] for kind in range(kinds)]).astype(np.float64)
 
 
 def paper_style_ratio(roc: Roc) -> EpsilonBound | None:
@@ -153,26 +166,24 @@ def _balanced_accuracy(
     distinct = np.unique(choosing[1])[::-1]
     threshold = distinct[best - 1] if best else np.inf
     positive = testing[1] >= threshold
-    hits = np.stack([(positive & testing[0]).sum(1), testing[0].sum(1)], 1)
-    rejections = np.stack([(~positive & ~testing[0]).sum(1), (~testing[0]).sum(1)], 1)
-    weights = stream(seed, "bootstrap of accuracy").multinomial(
-        len(hits), np.full(len(hits), 1 / len(hits)), size=NUM_REPLICATES
-    )
+    cells = [positive & testing[0], ~positive & testing[0], ~positive & ~testing[0], positive & ~testing[0]]
+    counts = np.stack([cell.sum(1) for cell in cells], 1)
 
-    def accuracy(weight: np.ndarray) -> np.ndarray:
-        hit, rejected = weight @ hits, weight @ rejections
-        return (hit[..., 0] / np.maximum(hit[..., 1], 1) + rejected[..., 0] / np.maximum(rejected[..., 1], 1)) / 2
+    def accuracy(totals: np.ndarray) -> np.ndarray:
+        hit, missed, rejected, raised = np.moveaxis(totals, -1, 0)
+        return (hit / np.maximum(hit + missed, 1) + rejected / np.maximum(rejected + raised, 1)) / 2
 
     tail = (1 - confidence) / 2
-    point = float(accuracy(np.ones(len(hits), dtype=np.int64)))
-    low, high = _widened(np.quantile(accuracy(weights), [tail, 1 - tail]), point, len(hits), confidence)
+    point = float(accuracy(counts.sum(0)))
+    drawn = accuracy(_resample(counts[:, None], stream(seed, "bootstrap of accuracy"))[0])
+    low, high = _widened(np.quantile(drawn, [tail, 1 - tail]), point, len(counts), confidence)
     return point, (float(low), float(high))
 
 
 def _widened(ends: np.ndarray, point: np.ndarray | float, num_runs: int, confidence: float) -> np.ndarray:
     """Bootstrap ends, moved from the point by what few runs hide: √(V/(V − 1)) of the deviation, Student for normal.
 
-    One run has no spread to resample: its ends stay where they are.
+    Of one run the records were resampled, of which there are enough: its ends stay where they are.
     """
     if num_runs < 2:
         return ends

@@ -37,7 +37,10 @@ VICTIM_FIELDS = ("victim_config", "queries")
 
 @dataclass(frozen=True, kw_only=True)
 class AuditConfig:
-    """One audit. Two audits with equal configs give equal bytes."""
+    """One audit. Two audits with equal configs give equal bytes.
+
+    `foreign` names sets of another maker (audit/foreign.py): then the runs are all shadows, and the sets are tested.
+    """
 
     attack: str
     method: str
@@ -66,6 +69,7 @@ class AuditConfig:
     versions: dict[str, str]
     canaries: str = ""
     fit_runs: int | None = None
+    foreign: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.delta < 1:
@@ -80,6 +84,11 @@ class AuditConfig:
     @property
     def digest(self) -> str:
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:12]
+
+    @property
+    def audited(self) -> str:
+        """What the audit is about: the method, or the sets that somebody released."""
+        return self.method if self.foreign is None else " and ".join(dict.fromkeys(self.foreign["names"]))
 
     @property
     def condensation_digest(self) -> str:
@@ -229,10 +238,10 @@ def fit_shard(network: Network, num_images: int, device: str, num_runs: int) -> 
     return max(1, min(MOST_RUNS_PER_SHARD, num_runs, room // per_run))
 
 
-def versions(method: Method, attack: Attack | None = None) -> dict[str, str]:
+def versions(method: Method | None, attack: Attack | None = None) -> dict[str, str]:
     """Versions that determine the bytes, this code's own sources among them, and those of plugins."""
     found = {name: importlib.metadata.version(name) for name in VERSIONED}
-    plugins = {"method plugin": method.plugin, "attack plugin": attack.plugin if attack else ""}
+    plugins = {"method plugin": method.plugin if method else "", "attack plugin": attack.plugin if attack else ""}
     return {
         **found,
         "condensation-audit": audit.__version__,

@@ -44,10 +44,11 @@ def num_shards(config: AuditConfig) -> int:
 
 
 def game_of(config: AuditConfig, num_records: int) -> Game:
+    """The game; sets of another maker are test runs behind all shadows, and their members are not for it to say."""
     return Game(
         seed=config.seed,
         num_records=num_records,
-        num_runs=config.shadows,
+        num_runs=config.shadows + (0 if config.foreign is None else config.test_runs),
         num_test_runs=config.test_runs,
         num_fit_runs=config.fit_runs,
     )

@@ -33,11 +33,12 @@ def level_signals(
     *,
     fit_members: np.ndarray,
     rows: Sequence[int] | None = None,
+    others: Sequence[Released] = (),
 ) -> np.ndarray:
     """Signals `[runs, records, queries]`: the victims' confidences, or what the released sets say.
 
-    Of the runs in `rows` (default: all), of which the first `len(fit_members)` are fit runs. Computed with a fixed
-    number of threads, so that the same shards give the same bytes.
+    Of the runs in `rows` (default: all), of which the first `len(fit_members)` are fit runs, and of sets of `others`.
+    Computed with a fixed number of threads, so that the same shards give the same bytes.
     """
     chosen = slice(None) if rows is None else list(rows)
     if level == "model":
@@ -47,7 +48,7 @@ def level_signals(
     torch.set_num_threads(config.threads)
     with threadpool_limits(limits=config.threads):
         features = _embed_publicly(config, pool)
-        signals = set_signals(pool, released, fit_members, features)
+        signals = set_signals(pool, released, fit_members, features, others)
     if not np.isfinite(signals).all():
         raise BadData("the released sets give signals that are not finite: their images are too large to square")
     return signals[:, :, None].astype(np.float32)

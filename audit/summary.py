@@ -46,7 +46,7 @@ def score_runs(config: AuditConfig, signals: np.ndarray) -> tuple[np.ndarray, np
 def score_table(config: AuditConfig, members: np.ndarray, scores: np.ndarray) -> pd.DataFrame:
     """`scores.parquet`: one row per test run and record."""
     runs, records = scores.shape
-    first = config.shadows - config.test_runs
+    first = game_of(config, records).test_runs.start
     return pd.DataFrame(
         {
             "run": np.repeat(np.arange(first, first + runs, dtype=np.int32), records),
@@ -163,7 +163,7 @@ def judge(config: AuditConfig, bound: schema.EpsilonBound, claimed: schema.Claim
     lower = down(bound.lower, decimals_apart(bound.lower, claim))
     found = f"ε is at least {lower} with {percent(bound.confidence)} confidence at δ = {bound.delta:g}"
     if claim is None:
-        return "NO CLAIM", f"Nothing is claimed for {config.method}, so nothing can be refuted; measured: {found}."
+        return "NO CLAIM", f"Nothing is claimed for {config.audited}, so nothing can be refuted; measured: {found}."
     stated = f"{claim:g}" if config.claim is not None else up(claim, decimals_apart(bound.lower, claim))
     if bound.lower > claim:
         return "REFUTED", f"The claim is ε ≤ {stated}, but {found}."
@@ -305,7 +305,8 @@ def _protocols(
 def reproduction_command(config: AuditConfig) -> str:
     """The command that gives these bytes again, wherever and with however many workers."""
     parts = [f"audit {config.attack}", f"--method {shlex.quote(config.method)}", f"--shadows {config.shadows}"]
-    parts += [f"--test-runs {config.test_runs}", f"--dataset {shlex.quote(config.dataset)}"]
+    parts += [] if config.foreign is not None else [f"--test-runs {config.test_runs}"]
+    parts += [f"--dataset {shlex.quote(config.dataset)}"]
     if config.records is not None:
         parts.append(f"--records {config.records}")
     parts += [

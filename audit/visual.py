@@ -45,7 +45,7 @@ class VisualConfig:
     """One visual audit. Two with equal configs give equal bytes.
 
     `asked` are the distances asked for by name, none by default; `distances` those computed, `left_out` why others were
-    not. `weights` are the checksums of the backbones.
+    not. `weights` are the checksums of the backbones. `foreign` names sets of another maker (audit/foreign.py).
     """
 
     method: str
@@ -68,6 +68,7 @@ class VisualConfig:
     device: str
     data_checksum: str
     versions: dict[str, str]
+    foreign: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= self.runs <= 10_000:
@@ -80,6 +81,11 @@ class VisualConfig:
             raise BadConfig(f"--confidence {self.confidence}: must lie strictly between 0 and 1")
         if self.claim is not None and not (self.claim >= 0 and math.isfinite(self.claim)):
             raise BadConfig(f"--claim {self.claim}: must be a finite number, 0 or more")
+
+    @property
+    def audited(self) -> str:
+        """The method, or the sets that somebody released."""
+        return self.method if self.foreign is None else " and ".join(dict.fromkeys(self.foreign["names"]))
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), sort_keys=True, indent=2, allow_nan=False) + "\n"
@@ -216,7 +222,7 @@ def judge(config: VisualConfig, bound: schema.EpsilonBound, claimed: schema.Clai
     confidence = percent(bound.confidence)
     found = f"ε is at least {down(bound.lower, decimals)} with {confidence} confidence at δ = {bound.delta:g}"
     if claim is None:
-        return "NO CLAIM", f"Nothing is claimed for {config.method}, so nothing can be refuted; measured: {found}."
+        return "NO CLAIM", f"Nothing is claimed for {config.audited}, so nothing can be refuted; measured: {found}."
     stated = f"{claim:g}" if config.claim is not None else up(claim, decimals)
     if bound.lower > claim:
         return "REFUTED", f"The claim is ε ≤ {stated}, but {found}."
@@ -226,7 +232,7 @@ def judge(config: VisualConfig, bound: schema.EpsilonBound, claimed: schema.Clai
     )
 
 
-def make_panel(members: np.ndarray, labels: np.ndarray, matches: Mapping[str, Matches]) -> tuple[Column, ...]:
+def make_panel(members: np.ndarray | None, labels: np.ndarray, matches: Mapping[str, Matches]) -> tuple[Column, ...]:
     """Up to ten images of the first run, the first of each class first, with their nearest records (Figure 5)."""
     seen: dict[int, int] = {}
     rounds = []
@@ -240,7 +246,11 @@ def make_panel(members: np.ndarray, labels: np.ndarray, matches: Mapping[str, Ma
             label=int(labels[image]),
             matches={
                 name: tuple(
-                    Match(record=int(record), member=bool(members[record]), distance=float(distance))
+                    Match(
+                        record=int(record),
+                        member=None if members is None else bool(members[record]),
+                        distance=float(distance),
+                    )
                     for record, distance in zip(found.records[0, image], found.distances[0, image], strict=True)
                     if record >= 0
                 )

@@ -25,11 +25,11 @@ from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import Randomness
 from condensers.registry import condense_runs, get_method
 from reports import schema
-from reports.gallery import pixels, show_synthetic
+from reports.gallery import Gallery, pixels, show_synthetic
 from reports.html import write_page
 from reports.kinds import VisualMaterial
 from reports.visual_pages import Pictures, write_visual_pdf
-from reports.visual_record import VisualReport
+from reports.visual_record import Column, VisualReport
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,16 +194,21 @@ def _write(
 
 
 def panel_pictures(report: VisualReport, sets: CondensedBatch, pool: Pool | None) -> Pictures:
-    """What the pages may show: images started from records, and records, only where the pool is given."""
+    """Those of the first run of our own sets."""
     gallery = show_synthetic(
         sets.images[0].numpy(),
         sets.labels[0].numpy(),
         from_records=bool((sets.initial_records[0] >= 0).any()),
         show_records=pool is not None,
     )
-    synthetic = None if gallery.synthetic is None else gallery.synthetic[[column.image for column in report.panel]]
+    return pictures_of_panel(report.panel, gallery, pool)
+
+
+def pictures_of_panel(panel: tuple[Column, ...], gallery: Gallery, pool: Pool | None) -> Pictures:
+    """What the pages may show: of the gallery what the panel has, and records only where the pool is given."""
+    synthetic = None if gallery.synthetic is None else gallery.synthetic[[column.image for column in panel]]
     if pool is None or gallery.synthetic is None:
         return Pictures(synthetic=synthetic, note=gallery.note)
-    wanted = {match.record for column in report.panel for found in column.matches.values() for match in found}
+    wanted = {match.record for column in panel for found in column.matches.values() for match in found}
     records = {record: pixels(pool.images[record : record + 1].numpy())[0] for record in sorted(wanted)}
     return Pictures(synthetic=synthetic, records=records)

@@ -146,7 +146,13 @@ def _draw_roc(axes: Axes, report: HasCurve, grid: Floats, num_nonmembers: int, *
     axes.plot(grid, grid, color=GREY, linestyle=_DASHED, linewidth=1, label="chance")
     share = percent(roc.interval_confidence)
     axes.fill_between(
-        rates, curve["lower"], curve["upper"], color=BLUE, alpha=0.25, linewidth=0, label=f"{share} interval over runs"
+        rates,
+        curve["lower"],
+        curve["upper"],
+        color=BLUE,
+        alpha=0.25,
+        linewidth=0,
+        label=f"{share} interval over {roc.interval_unit}s",
     )
     axes.plot(rates, curve["true_positive_rate"], color=BLUE, linewidth=1.7, label="this attack")
     if region is None:

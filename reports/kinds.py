@@ -11,7 +11,7 @@ from reports.schema import Report, load
 from reports.style import CAPTION, MARGIN
 from reports.visual_html import visual_sections
 from reports.visual_pages import Pictures, set_findings
-from reports.visual_record import VISUAL_SCHEMA, VisualReport
+from reports.visual_record import NEAREST_SCHEMA, VISUAL_SCHEMA, VisualReport
 from reports.wording import title_of
 from reports.worst_case import ATTACK, WorstCaseReport, load_worst_case
 from reports.worst_case_html import worst_case_sections
@@ -43,6 +43,8 @@ def load_any(text: str) -> KnownReport:
     raw = parse_object(text)
     if raw.get("schema") == VISUAL_SCHEMA:
         return read_record(VisualReport, raw)
+    if raw.get("schema") == NEAREST_SCHEMA:
+        raise ValueError("a run of `audit visual` without coins has one page only; run its command again to redraw it")
     return load_worst_case(text) if raw.get("attack") == ATTACK else load(text)
 
 

@@ -55,6 +55,8 @@ class Claim:
 class Roc:
     """Operating characteristic on the test runs; intervals by bootstrap over runs.
 
+    Of a single run nothing but its records can be resampled: `interval_unit` is then "record", and the intervals take
+    the scores of a run for independent. They do not say what another run would show.
     `curve` holds `false_positive_rate`, `true_positive_rate`, `lower` and `upper` of the latter on a
     fixed grid of the former.
     """
@@ -67,6 +69,7 @@ class Roc:
     balanced_accuracy_interval: tuple[float, float]
     interval_confidence: float
     curve: dict[str, list[float]]
+    interval_unit: str = "run"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -150,10 +150,10 @@ def _draw(axes: _Axes, report: HasCurve, num_nonmembers: int, marks: Sequence[tu
         parts.append(text_at(*words, name, class_="tick number", text_anchor="middle"))
     legend += [name for name, outside in (("refutes", True), ("corner", False))
                if any(corner.outside is outside for _, corner in marks)]  # fmt: skip
-    return "".join(parts) + _legend([*legend, "chance", "band", "line"], percent(report.roc.interval_confidence))
+    return "".join(parts) + _legend([*legend, "chance", "band", "line"], report.roc)
 
 
-def _legend(kinds: Sequence[str], confidence: str) -> str:
+def _legend(kinds: Sequence[str], roc: Roc) -> str:
     names = {
         "allowed": "allowed by the guarantee",
         "forbidden": "not allowed",
@@ -162,7 +162,7 @@ def _legend(kinds: Sequence[str], confidence: str) -> str:
         "refutes": "attempt that refutes",
         "corner": "attempt",
         "chance": "chance",
-        "band": f"{confidence} interval over runs",
+        "band": f"{percent(roc.interval_confidence)} interval over {roc.interval_unit}s",
         "line": "this attack",
     }
     left, top = _RIGHT - 252, _BOTTOM - 10 - 19 * len(kinds)

@@ -12,15 +12,15 @@ from reports.visual_record import Column, VisualReport
 from reports.visual_words import (
     HIDDEN,
     LIMITS,
-    PANEL_NOTE,
     PANEL_TITLE,
     REAL,
-    ROC_NOTE,
     SEEN,
     explain_displaced,
     explain_tests,
     num_non_members,
+    panel_note,
     repeat_entries,
+    roc_note,
     roc_title,
     tests_table,
     tests_title,
@@ -60,7 +60,7 @@ def visual_sections(report: VisualReport, pictures: Pictures, identity: str) -> 
 def _roc(report: VisualReport, identity: str) -> str:
     region, others = allowed_region(report), num_non_members(report)
     parts = [heading(roc_title(report)), roc_figure(report, others, f"roc-{escape(identity)}")]
-    parts.append(paragraph(ROC_NOTE, "note"))
+    parts.append(paragraph(roc_note(report), "note"))
     if region is not None:
         parts.append(paragraph(explain_outside(report, region, others), "note"))
     return "".join(parts)
@@ -74,7 +74,7 @@ def _panel(report: VisualReport, pictures: Pictures) -> str:
         note = paragraph(" ".join(part for part in (pictures.note, HIDDEN) if part))
     columns = "".join(_column(report, pictures, place, column) for place, column in enumerate(report.panel))
     panel = tag("div", columns, class_="panel")
-    return heading(PANEL_TITLE) + note + tag("div", panel, class_="scroll") + paragraph(PANEL_NOTE, "note")
+    return heading(PANEL_TITLE) + note + tag("div", panel, class_="scroll") + paragraph(panel_note(report), "note")
 
 
 def _column(report: VisualReport, pictures: Pictures, place: int, column: Column) -> str:

@@ -33,20 +33,20 @@ from reports.style import (
     VERMILLION,
     house_style,
 )
-from reports.visual_record import VisualReport
+from reports.visual_record import NearestReport, VisualReport
 from reports.visual_words import (
     CONTROL,
     HIDDEN,
     LIMITS,
-    PANEL_NOTE,
     PANEL_TITLE,
     REAL,
-    ROC_NOTE,
     SEEN,
     explain_displaced,
     explain_tests,
     num_non_members,
+    panel_note,
     repeat_entries,
+    roc_note,
     roc_title,
     tests_table,
     tests_title,
@@ -56,6 +56,7 @@ from reports.wording import sentence
 _CAPTION_HEIGHT = 0.36
 _NAMES_WIDTH = 1.2
 _RANKS = 3
+_WHETHER = {True: " in", False: " out", None: ""}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +77,7 @@ def write_visual_pdf(report: VisualReport, pictures: Pictures, path: Path) -> No
         axes = figure.add_axes((0.14, 0.11, 0.82, 0.86))
         draw_roc_logarithmic(axes, report, num_nonmembers=num_non_members(report))
         write_png(figure, path.parent / "figures" / "roc.png")
-        width, height = _panel_size(report, pictures)
+        width, height = panel_size(report, pictures)
         figure = Figure(figsize=(width * 0.8, height * 0.8))
         draw_panel(figure.add_axes((0, 0, 1, 1)), report, pictures)
         write_png(figure, path.parent / "figures" / "panel.png")
@@ -89,7 +90,7 @@ def draw(report: VisualReport, pictures: Pictures) -> Document:
     put_line(document.sheet, "PRIVACY AUDIT OF A CONDENSED DATA SET", CAPTION, MARGIN, document.y)
     document.space(CAPTION.leading + 2)
     set_findings(document, report)
-    _set_panel(document, report, pictures)
+    set_panel(document, report, pictures)
     _set_closing(document, report)
     document.number_pages(f"{report.method} on {report.dataset}, nearest records, level set", report.digest)
     return document
@@ -104,9 +105,9 @@ def set_findings(document: Document, report: VisualReport) -> None:
     _set_roc(document, report)
 
 
-def draw_panel(axes: Axes, report: VisualReport, pictures: Pictures) -> None:
+def draw_panel(axes: Axes, report: VisualReport | NearestReport, pictures: Pictures) -> None:
     """Figure 5 of Dong et al.: a synthetic image on top of its nearest records by each distance."""
-    width, height = _panel_size(report, pictures)
+    width, height = panel_size(report, pictures)
     aspect = _aspect(pictures)
     axes.set(xlim=(0, width), ylim=(height, 0), aspect="equal")
     axes.axis("off")
@@ -131,7 +132,7 @@ def draw_panel(axes: Axes, report: VisualReport, pictures: Pictures) -> None:
                     top,
                     aspect,
                     pictures.records.get(match.record),
-                    f"{match.distance:.3g} {'in' if match.member else 'out'}",
+                    f"{match.distance:.3g}{_WHETHER[match.member]}",
                     hidden=f"no. {match.record}",
                     member=match.member,
                 )
@@ -176,7 +177,7 @@ def _draw_cell(
     )
 
 
-def _panel_size(report: VisualReport, pictures: Pictures) -> tuple[float, float]:
+def panel_size(report: VisualReport | NearestReport, pictures: Pictures) -> tuple[float, float]:
     """In widths of a picture."""
     rows = 1 + _RANKS * len(report.distances)
     return _NAMES_WIDTH + 0.05 + len(report.panel), rows * (_aspect(pictures) + _CAPTION_HEIGHT) + 0.05
@@ -213,12 +214,12 @@ def _set_roc(document: Document, report: VisualReport) -> None:
     document.heading(roc_title(report), keep=186)
     axes = put_axes(document.sheet, MARGIN + 40, document.y + 4, 170, 150)
     draw_roc_logarithmic(axes, report, num_nonmembers=num_non_members(report))
-    put_text(document.sheet, ROC_NOTE, CAPTION, MARGIN + 240, document.y + 8, TEXT_WIDTH - 240)
+    put_text(document.sheet, roc_note(report), CAPTION, MARGIN + 240, document.y + 8, TEXT_WIDTH - 240)
     document.space(190)
 
 
-def _set_panel(document: Document, report: VisualReport, pictures: Pictures) -> None:
-    width, height = _panel_size(report, pictures)
+def set_panel(document: Document, report: VisualReport | NearestReport, pictures: Pictures) -> None:
+    width, height = panel_size(report, pictures)
     scale = min(TEXT_WIDTH / width, 620 / height)
     document.turn_page()
     document.heading(PANEL_TITLE, keep=height * scale)
@@ -229,7 +230,7 @@ def _set_panel(document: Document, report: VisualReport, pictures: Pictures) -> 
     axes = put_axes(document.sheet, MARGIN, document.y, width * scale, height * scale)
     draw_panel(axes, report, pictures)
     document.space(height * scale + 6)
-    document.paragraph(PANEL_NOTE, CAPTION)
+    document.paragraph(panel_note(report), CAPTION)
 
 
 def _set_closing(document: Document, report: VisualReport) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from reports.schema import VERDICTS, Claim, EpsilonBound, Game, Roc
 
 VISUAL_SCHEMA = "condensation-audit-visual/1"
+NEAREST_SCHEMA = "condensation-audit-nearest/1"
 FINDINGS = ("MEMBERS FOUND", "NOTHING FOUND")
 
 
@@ -45,10 +46,10 @@ class NotComputed:
 
 @dataclass(frozen=True, kw_only=True)
 class Match:
-    """A record near a synthetic image."""
+    """A record near a synthetic image; `member` is None where nobody said who was in."""
 
     record: int
-    member: bool
+    member: bool | None
     distance: float
 
 
@@ -98,3 +99,41 @@ class VisualReport:
             raise ValueError(f"verdict {self.verdict!r} is not one of {', '.join(VERDICTS)}")
         if self.finding not in FINDINGS:
             raise ValueError(f"finding {self.finding!r} is not one of {', '.join(FINDINGS)}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Nearness:
+    """How far, by one distance, the images of released sets are from the nearest record of their class.
+
+    `num_copies` images equal a record but for rounding; only L2 can tell.
+    """
+
+    name: str
+    description: str
+    num_images: int
+    num_copies: int | None
+    smallest: float
+    median: float
+    largest: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class NearestReport:
+    """Released sets beside their nearest records, where nobody said who was in: nothing is tested."""
+
+    command: str
+    method: str
+    dataset: str
+    distances: tuple[Nearness, ...]
+    not_computed: tuple[NotComputed, ...]
+    panel: tuple[Column, ...]
+    num_sets: int
+    weights: dict[str, str]
+    config: dict[str, Any]
+    versions: dict[str, str]
+    digest: str
+    run_directory: str
+    pdf: str
+    tested: bool = False
+    level: str = "set"
+    schema: str = NEAREST_SCHEMA

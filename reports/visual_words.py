@@ -3,7 +3,7 @@
 from reports.layout import Column
 from reports.rounding import count, down, measured, small
 from reports.tables import Table
-from reports.visual_record import VisualReport
+from reports.visual_record import NearestReport, VisualReport
 
 SEEN = "Nearest records, level “set”: the adversary sees the synthetic set itself and looks for its models."
 CONTROL = "CONTROL: membership was shuffled; the test must find nothing."
@@ -12,15 +12,7 @@ REAL = (
     "Handle this file as you handle the data."
 )
 HIDDEN = "Real records are not shown: none enters a report unless asked for, with --show-records."
-ROC_NOTE = (
-    "Every record of the pool is scored by minus its distance to the nearest synthetic image of its class; band and "
-    "intervals by bootstrap over runs. Few records can be models of few images: look at the left of the curve."
-)
-PANEL_TITLE = "Synthetic images of the first run and their nearest records"
-PANEL_NOTE = (
-    "Above each record its distance, and whether it was in (solid heavy frame) or out (dashed). Nearest first; of the "
-    "same class. Records are numbered as in the pool, sorted by class."
-)
+PANEL_TITLE = "Synthetic images of the first set and their nearest records"
 LIMITS = (
     (
         "Nothing found",
@@ -41,11 +33,14 @@ def tests_title(report: VisualReport) -> str:
 
 def explain_tests(report: VisualReport) -> str:
     game = report.game
+    sets = f"{count(game.num_test_runs)} synthetic sets of {count(game.num_synthetic)} images were each"
+    if game.num_test_runs == 1:
+        sets = f"A synthetic set of {count(game.num_synthetic)} images was"
+    made = "condensed from" if report.config.get("foreign") is None else "made by somebody else of"
     return (
-        f"{count(game.num_test_runs)} synthetic sets of {count(game.num_synthetic)} images were each condensed from a "
-        f"random half of {count(game.num_records)} records. Every image guesses that the record of its class nearest "
-        "to it was in, no record being guessed twice in one run. If the sets told nothing about who was in, the "
-        "number of members among the guesses would be that of heads in as many tosses of a fair coin: p is the "
+        f"{sets} {made} a random half of {count(game.num_records)} records. Every image guesses that the record of its "
+        "class nearest to it was in, no record being guessed twice in one run. If the sets told nothing about who was "
+        "in, the number of members among the guesses would be that of heads in as many tosses of a fair coin: p is the "
         "probability of as many or more, in brackets adjusted for the number of distances (Holm). ε is certified by "
         "the same guesses, each bound paying for the number of distances; beside it what they would certify had all "
         "been right."
@@ -88,6 +83,25 @@ def explain_displaced(report: VisualReport) -> str:
 def roc_title(report: VisualReport) -> str:
     best = next(finding for finding in report.distances if finding.bound == report.epsilon)
     return f"Distance of members and non-members to the nearest image, by {best.name}"
+
+
+def roc_note(report: VisualReport) -> str:
+    resampled = "runs"
+    if report.roc.interval_unit == "record":
+        resampled = "the records of the one set, as if their distances were independent: no statement about another set"
+    return (
+        "Every record of the pool is scored by minus its distance to the nearest synthetic image of its class; band "
+        f"and intervals by bootstrap over {resampled}. Few records can be models of few images: look at the left of "
+        "the curve."
+    )
+
+
+def panel_note(report: VisualReport | NearestReport) -> str:
+    whether = "" if isinstance(report, NearestReport) else ", and whether it was in (solid heavy frame) or out (dashed)"
+    return (
+        f"Above each record its distance{whether}. Nearest first; of the same class. Records are numbered as in the "
+        "pool, sorted by class."
+    )
 
 
 def repeat_entries(report: VisualReport) -> list[tuple[str, str]]:

@@ -113,6 +113,8 @@ def explain_game(report: Report) -> list[tuple[str, str]]:
     """What was audited, entry by entry."""
     game = report.game
     runs = game.num_fit_runs + game.num_test_runs
+    if report.config.get("foreign") is not None:
+        return _explain_foreign(report)
     return [
         ("Method", report.method),
         ("Data set", f"{report.dataset}: {count(game.num_records)} records, {game.num_classes} classes"),
@@ -124,6 +126,28 @@ def explain_game(report: Report) -> list[tuple[str, str]]:
             f"{count(game.num_test_runs)} others to test it",
         ),
         ("Membership", f"each record in each run with probability {game.inclusion_probability:g}, by its own coin"),
+        ("Claimed", explain_claim(report)),
+    ]
+
+
+def _explain_foreign(report: Report) -> list[tuple[str, str]]:
+    """The same of sets that somebody else released."""
+    game = report.game
+    sets = f"{count(game.num_test_runs)} set{'s' if game.num_test_runs > 1 else ''}"
+    return [
+        ("Released", f"{report.method}: {sets} by somebody else, the first of {count(game.num_synthetic)} records"),
+        ("Data set", f"{report.dataset}: {count(game.num_records)} records, {game.num_classes} classes"),
+        ("Attack", report.attack),
+        (
+            "Runs",
+            f"{count(game.num_fit_runs)} shadow condensations by {report.config['method']} to fit the attack; the "
+            f"released {sets} to test it",
+        ),
+        (
+            "Membership",
+            f"each record in each set with probability {game.inclusion_probability:g}, by its own coin, as the auditor "
+            "asserts",
+        ),
         ("Claimed", explain_claim(report)),
     ]
 
@@ -145,10 +169,17 @@ def key_numbers(report: Report) -> list[tuple[str, str, str]]:
 
 
 def explain_numbers(report: Report) -> str:
-    text = (
-        f"Brackets: {percent(report.roc.interval_confidence)} intervals over runs; those of the attack by bootstrap "
-        f"over the {count(report.game.num_test_runs)} test runs. Chance: AUC ½, TPR = FPR."
-    )
+    share = percent(report.roc.interval_confidence)
+    if report.roc.interval_unit == "record":
+        text = (
+            f"Brackets: {share} intervals by bootstrap over the records of the one test run, as if their scores were "
+            "independent: no statement about another run. Chance: AUC ½, TPR = FPR."
+        )
+    else:
+        text = (
+            f"Brackets: {share} intervals over runs; those of the attack by bootstrap "
+            f"over the {count(report.game.num_test_runs)} test runs. Chance: AUC ½, TPR = FPR."
+        )
     if report.utility is not None:
         text += f" {trained_network(report)} was measured on {report.utility.measured_on.rstrip('.')}."
     return text

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from audit.commands.released_options import KNOWN_RANDOMNESS, with_released_options
 from condensers.errors import BadConfig
 
 OPTIONS: list[Callable[[Callable[..., Any]], Callable[..., Any]]] = [
@@ -62,18 +63,23 @@ def with_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command()
 @click.option("--shadows", type=int, default=256, show_default=True, help="Condensations of random halves.")
+@with_released_options
+@KNOWN_RANDOMNESS
 @with_options
 def lira(**flags: Any) -> int:
     """Likelihood-ratio attack: shadow condensations tell how a record changes what is released.
 
     --level model attacks a network trained on the synthetic set, --level set the set itself. Audits of one condensation
     in one --out folder share its runs. Ends with the path of a PDF. The same command resumes after an interruption.
+    With --synthetic and --members the sets of somebody else are tested, and all condensations are for learning.
     """
     return _run("lira", flags)
 
 
 @click.command()
 @click.option("--shadows", type=int, default=16, show_default=True, help="Condensations of random halves.")
+@with_released_options
+@KNOWN_RANDOMNESS
 @with_options
 def rmia(**flags: Any) -> int:
     """Robust membership inference (Zarifzadeh et al.): compares records with each other, so few shadows do.
@@ -108,17 +114,22 @@ def _run(attack_name: str, flags: dict[str, Any]) -> int:
 
 def perform_attack(attack_name: str, flags: dict[str, Any], say: Callable[[str], None]) -> Any:
     """Run or resume what the flags ask for; the record of it."""
+    from audit.foreign import given_files, resolve_foreign
     from audit.pipeline import Settings, run_audit
     from audit.resolve import resolve_config
 
     jobs = flags["jobs"]
     if jobs is not None and jobs < 1:
         raise BadConfig(f"--jobs {jobs}: must be at least 1")
-    config, pool = resolve_config(attack_name, flags)
+    foreign = None
+    if given_files(flags):
+        config, pool, foreign = resolve_foreign(attack_name, flags)
+    else:
+        config, pool = resolve_config(attack_name, flags)
     if jobs is None:
         jobs = _num_cores() if config.device == "cpu" else 1
     settings = Settings(out=flags["out"], jobs=jobs, data_root=flags["data_root"], show_records=flags["show_records"])
-    return run_audit(config, pool, settings, say)
+    return run_audit(config, pool, settings, say, foreign)
 
 
 def _num_cores() -> int:
@@ -139,7 +150,8 @@ def _for_people(report: Any) -> str:
         "",
         f"ε              ≥ {down(bound.lower)}  ({percent(bound.confidence)} confidence, δ = {bound.delta:g}, "
         f"{bound.estimator}, {bound.num_trials} coins; a perfect attack would have shown {down(bound.ceiling)})",
-        f"AUC            {roc.auc:.4f} [{roc.auc_interval[0]:.4f}, {roc.auc_interval[1]:.4f}]",
+        f"AUC            {roc.auc:.4f} [{roc.auc_interval[0]:.4f}, {roc.auc_interval[1]:.4f}]"
+        f"{'' if roc.interval_unit == 'run' else '  (over the records of one set, as if independent: no more)'}",
     ]
     lines += [
         f"TPR at FPR {float(rate):.1%} {with_interval(value, roc.tpr_at_fpr_interval[rate])}"

@@ -34,6 +34,13 @@ def with_pool_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--ipc", type=int, help="Synthetic images per class; default 1.")
 @click.option("--epsilon", type=float, help="Calibrate a private method's noise to this ε at --delta.")
 @click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="Any setting of the method; repeatable.")
+@click.option(
+    "--members",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Condense the members by this file of `audit coins` only, to audit the result.",
+)
+@click.option("--column", type=int, default=0, show_default=True, help="Of --members: whose set, N for set_N.")
 @click.option("--hold-out", is_flag=True, help="Leave out the quarter of the records that `audit utility` tests on.")
 @click.option(
     "--format", "formats", default="all", show_default=True, help="Of safetensors, npz, pt: which, by commas."
@@ -47,6 +54,7 @@ def with_pool_options(function: Callable[..., Any]) -> Callable[..., Any]:
 def condense(**flags: Any) -> int:
     """Condense all records once and write the set with its label: safetensors, .npz, .pt and a picture.
 
+    With --members, the half of them that fair coins chose: a set to audit, as if somebody else had made it.
     A private method's noise comes from the operating system, and the ε that was spent stands on the label. The same
     command goes on after an interruption.
     """
@@ -56,6 +64,7 @@ def condense(**flags: Any) -> int:
 
     from audit import settings
     from audit.auxiliary import attach_auxiliary
+    from audit.coins import choose_members
     from audit.condensation import check_seed, condense_for_release, resolve_condensation
     from audit.data.load import load_pool
     from audit.release import check_vacant, make_label, parse_formats, write_release
@@ -70,6 +79,7 @@ def condense(**flags: Any) -> int:
     check_vacant(out)
     device = settings.resolve_device(flags["device"])
     pool = load_pool(flags["dataset"], data_root=flags["data_root"], records=flags["records"])
+    chosen = choose_members(flags, pool)
     if flags["hold_out"]:
         pool, _ = hold_out(pool)
     pool = pool.to(torch.device(device))
@@ -83,7 +93,10 @@ def condense(**flags: Any) -> int:
         delta=flags["delta"],
         changes=changes,
         compiled=flags["compiled"],
+        by_coins=chosen is not None,
     )
+    if chosen is not None:
+        chosen.check(condensation, pool)
     attached, config = attach_auxiliary(pool, condensation.config, flags["dataset"], flags["data_root"])
     pool, condensation = attached.to(pool.images.device), replace(condensation, config=config)
 
@@ -97,6 +110,7 @@ def condense(**flags: Any) -> int:
             seed=flags["seed"],
             delta=flags["delta"],
             held_out=flags["hold_out"],
+            by_coins=chosen is not None,
         )
         return label, write_release(out, batch.images[0].detach(), batch.labels[0], label, formats)
 
@@ -107,6 +121,7 @@ def condense(**flags: Any) -> int:
         seed=flags["seed"],
         out=out,
         say=lambda line: print(f"audit: {line}", file=sys.stderr, flush=True),
+        chosen=chosen,
     )
     paths = {kind: str(path) for kind, path in files.items()}
     if flags["as_json"]:
@@ -120,6 +135,8 @@ def _for_people(label: dict[str, Any], files: dict[str, str]) -> str:
     lines = [
         f"{label['num_images']} images of {label['num_classes']} classes of {label['dataset']}, by {label['method']}"
     ]
+    if label.get("members_by_coins"):
+        lines.append("made of the members by a file of coins, about half of the records: a set to audit")
     lines.append(_privacy_line(label))
     if label["starts_from_records"]:
         lines.append(

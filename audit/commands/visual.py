@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from audit.commands.released_options import with_released_options
 from condensers.errors import BadConfig
 
 DISTANCES = ("l2", "lpips", "lpips-alexnet")
@@ -45,6 +46,7 @@ DISTANCES = ("l2", "lpips", "lpips-alexnet")
     help="Backbone of LPIPS as safetensors, in torchvision's names. Repeatable.",
 )
 @click.option("--download", is_flag=True, help="Let torchvision fetch a backbone that is not here.")
+@with_released_options
 @click.option("--delta", type=float, default=1e-5, show_default=True, help="δ of the bound.")
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Of bound, test and intervals.")
 @click.option("--claim", type=float, help="An ε claimed for the method: REFUTED (exit 4) if the bound exceeds it.")
@@ -69,23 +71,33 @@ def visual(**flags: Any) -> int:
     """Nearest real images of every synthetic one, by L2 and LPIPS: how many of them are members?
 
     Condenses random halves of a pool, guesses for each synthetic image that its nearest record was in, and tests the
-    count against fair coins. Ends with the path of a PDF whose panel shows real images only with --show-records.
+    count against fair coins. Ends with the path of a PDF whose panel shows real images only with --show-records. With
+    --synthetic and --members the sets of somebody else are tested; without --members they are shown only.
     """
+    from audit.foreign import given_files
     from audit.visual_run import VisualSettings, run_visual
     from reports import schema
 
     _check(flags)
+    if given_files(flags):
+        from audit.commands.visual_released import audit_released
+
+        return audit_released(flags)
     config, pool, metrics = _resolve(flags)
     settings = VisualSettings(
         out=flags["out"],
-        jobs=flags["jobs"] or _num_cores(),
+        jobs=flags["jobs"] or num_cores(),
         show_records=flags["show_records"],
         command=_command(config),
     )
     report = run_visual(
         config, pool, metrics, settings, lambda line: print(f"audit: {line}", file=sys.stderr, flush=True)
     )
-    click.echo(schema.dump(report) if flags["as_json"] else _for_people(report), nl=not flags["as_json"])
+    click.echo(schema.dump(report) if flags["as_json"] else for_people(report), nl=not flags["as_json"])
+    return exit_code(flags, report)
+
+
+def exit_code(flags: dict[str, Any], report: Any) -> int:
     above = flags["fail_above"] is not None and report.epsilon.lower > flags["fail_above"]
     smallest = min(finding.p_value_adjusted for finding in report.distances)
     below = flags["fail_below_p"] is not None and smallest < flags["fail_below_p"]
@@ -130,7 +142,7 @@ def _resolve(flags: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
         delta=flags["delta"],
         changes=changes,
     )
-    weights, left_out = _find_weights(flags, pool)
+    weights, left_out = choose_weights(flags, pool)
     names = tuple(name for name in flags["distances"] or DISTANCES if name == "l2" or name in weights)
     config = VisualConfig(
         method=method.name,
@@ -154,10 +166,10 @@ def _resolve(flags: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
         data_checksum=pool_checksum(pool),
         versions=settings.versions(method),
     )
-    return config, pool, _load_metrics(weights, device)
+    return config, pool, load_metrics(weights, device)
 
 
-def _find_weights(flags: dict[str, Any], pool: Any) -> tuple[dict[str, Any], dict[str, str]]:
+def choose_weights(flags: dict[str, Any], pool: Any) -> tuple[dict[str, Any], dict[str, str]]:
     """Backbones by name of distance. What was asked for by name must be there; what was not is left out, with why."""
     from attacks.perceptual import fits_images
     from audit.visual import NETWORKS
@@ -188,7 +200,7 @@ def _find_weights(flags: dict[str, Any], pool: Any) -> tuple[dict[str, Any], dic
     return found, left_out
 
 
-def _load_metrics(weights: dict[str, Any], device: str) -> dict[str, Any]:
+def load_metrics(weights: dict[str, Any], device: str) -> dict[str, Any]:
     import torch
 
     from attacks.perceptual import load_perceptual
@@ -214,11 +226,11 @@ def _command(config: Any) -> str:
     return " ".join(parts)
 
 
-def _num_cores() -> int:
+def num_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _for_people(report: Any) -> str:
+def for_people(report: Any) -> str:
     from audit.visual import describe_finding
     from reports.rounding import down, percent, small
 

@@ -38,6 +38,15 @@ def load_pool(dataset: str, *, data_root: Path | None = None, records: int | Non
         return _build_pool(name, source, choose_rows(source.labels, source.num_classes, records))
 
 
+def pool_rows(dataset: str, *, data_root: Path | None = None, records: int | None = None) -> np.ndarray:
+    """Where each record of `load_pool` stands in the data set's own order."""
+    with _unreadable_is_bad_data(dataset):
+        _, source = _open(dataset, data_root, "train")
+        if source is None:
+            raise BadData(f"--dataset {dataset}: has no training split")
+        return choose_rows(source.labels, source.num_classes, records)
+
+
 def load_test(dataset: str, *, data_root: Path | None = None) -> Pool | None:
     """The official test split, sorted by class; None where the set, or the copy that was found, has none."""
     with _unreadable_is_bad_data(dataset):

@@ -1,0 +1,83 @@
+"""`audit coins`: who is to be in a set that somebody else will condense."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+@click.command()
+@click.option("--dataset", default="digits", show_default=True, help="Name (`audit data`), .npz file or folder.")
+@click.option("--records", type=int, help="Class-balanced pool of this many records; default: all.")
+@click.option("--sets", type=int, default=1, show_default=True, help="Sets to be made, each with coins of its own.")
+@click.option("--seed", type=int, help="Draw from this seed, to repeat an example; default: the operating system.")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="The file of coins; must not exist yet.")
+@click.option(
+    "--export", type=click.Path(path_type=Path), help="Also write the members of each set, x and y, as .npz here."
+)
+@click.option("--data-root", type=click.Path(path_type=Path), help="Folder of data sets.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def coins(**flags: Any) -> int:
+    """Draw, for every record, a fair coin for each set: the records that somebody else is to condense.
+
+    Hand over the members, keep the file, and audit what comes back: `audit lira --level set --synthetic SET --members
+    FILE`, `audit visual --synthetic SET --members FILE`.
+    """
+    from audit.coins import Coins, draw_coins, write_coins
+    from audit.condensation import check_seed
+    from audit.data.load import load_pool, pool_checksum, pool_rows
+
+    out = flags["out"]
+    if flags["seed"] is not None:
+        check_seed(flags["seed"])
+    pool = load_pool(flags["dataset"], data_root=flags["data_root"], records=flags["records"])
+    rows = pool_rows(flags["dataset"], data_root=flags["data_root"], records=flags["records"])
+    drawn = Coins(
+        dataset=flags["dataset"],
+        checksum=pool_checksum(pool),
+        members=draw_coins(flags["sets"], pool.num_records, flags["seed"]),
+    )
+    write_coins(out, drawn, rows, pool.labels.numpy())
+    exported = [] if flags["export"] is None else _export(flags["export"], pool, drawn)
+    counts = drawn.members.sum(1).tolist()
+    result = {
+        "file": str(out),
+        "dataset": flags["dataset"],
+        "num_records": pool.num_records,
+        "num_sets": drawn.num_sets,
+        "num_members": counts,
+        "drawn_from": "the operating system" if flags["seed"] is None else f"seed {flags['seed']}",
+        "exported": exported,
+    }
+    if flags["as_json"]:
+        click.echo(json.dumps(result, indent=2, ensure_ascii=False))
+    else:
+        lines = [
+            f"coins of {pool.num_records} records of {flags['dataset']}, drawn from {result['drawn_from']}",
+            *(f"set_{column}: {number} members" for column, number in enumerate(counts)),
+        ]
+        click.echo("\n".join([*lines, "", str(out), *exported]))
+    return 0
+
+
+def _export(folder: Path, pool: Any, drawn: Any) -> list[str]:
+    """The members of each set as .npz: x float32 with pixels in [0, 1], y whole numbers, record their numbers."""
+    import io
+
+    import numpy as np
+
+    from audit.release import write_bytes
+    from audit.store import explain_failure
+
+    with explain_failure(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for column, members in enumerate(drawn.members):
+        file = io.BytesIO()
+        images = (pool.images.numpy()[members] + 1) / 2
+        np.savez_compressed(file, x=images, y=pool.labels.numpy()[members], record=np.flatnonzero(members))
+        path = folder / f"set_{column}.npz"
+        write_bytes(path, file.getvalue())
+        paths.append(str(path))
+    return paths

@@ -1,0 +1,58 @@
+"""A released set that knows nothing of its coins: a bound above 0 in at most 5% of 600 audits, whatever the shadows."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import binom
+
+from attacks.released import Released, set_signals
+from audit.estimators.one_run import bound_epsilon_one_run_split
+from condensers.pool import Pool
+from condensers.randomness import stream
+
+FIT, PER_CLASS, PIXELS, IPC = 20, 100, 9, 8
+# Given the shadows, audits with sets and coins of their own are independent, and each holds at 5%.
+SHADOW_GROUPS, AUDITS_OF_EACH = 4, 150
+NUM_AUDITS = SHADOW_GROUPS * AUDITS_OF_EACH
+
+
+def pool_of() -> Pool:
+    images = stream(0, "records").standard_normal((2 * PER_CLASS, PIXELS)).astype(np.float32)
+    labels = torch.arange(2).repeat_interleave(PER_CLASS)
+    return Pool(name="p", images=torch.from_numpy(images), labels=labels, num_classes=2)
+
+
+def copies(pool: Pool, members: np.ndarray, generator: np.random.Generator, ipc: int) -> Released:
+    """A condenser that hides nothing: `ipc` members of each class, all of them as they are."""
+    images = pool.images.numpy()
+    chosen = [
+        np.concatenate(
+            [place.start + generator.choice(np.flatnonzero(row[place]), ipc, False) for place in pool.class_slices]
+        )
+        for row in members
+    ]
+    return Released(images=images[np.array(chosen)], labels=np.tile(np.repeat([0, 1], ipc), (len(members), 1)))
+
+
+@pytest.mark.parametrize("num_sets", [1, 2])
+def test_sets_made_from_other_coins_against_zero(num_sets: int) -> None:
+    """Shadows leak all they have; the sets do too, but of others than those by the coins that are asserted."""
+    pool = pool_of()
+    above = found = 0
+    for group in range(SHADOW_GROUPS):
+        generator = stream(1, "audits", num_sets, group)
+        size = (FIT + num_sets * AUDITS_OF_EACH, pool.num_records)
+        members, asserted = (generator.random(size) < 0.5 for _ in range(2))
+        fit = copies(pool, members[:FIT], generator, IPC - 2)
+        released = copies(pool, members[FIT:], generator, IPC)
+        scores = set_signals(pool, fit, members[:FIT], None, [released])[FIT:]
+        for audit in range(AUDITS_OF_EACH):
+            own = slice(num_sets * audit, num_sets * (audit + 1))
+            above += certifies(asserted[FIT:][own], scores[own])
+            found += certifies(members[FIT:][own], scores[own])
+    assert above <= binom.isf(0.001, NUM_AUDITS, 0.05)
+    assert found > NUM_AUDITS / 4, "with the right coins the harness finds what leaks"
+
+
+def certifies(members: np.ndarray, scores: np.ndarray) -> bool:
+    return bound_epsilon_one_run_split(members, scores, delta=0.0, confidence=0.95).lower > 0
