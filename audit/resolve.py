@@ -66,11 +66,12 @@ def resolve_config(attack_name: str, flags: dict[str, Any]) -> tuple[AuditConfig
     check_sizes("", values)
     check_sizes("victim.", {} if victim is None else vars(victim))
     check_extractor(values, pool)
+    network = None if victim is None else victim_network(pool, victim)
     shadows, shard_runs = flags["shadows"], flags["shard_runs"]
     if shard_runs is None:
         shard_runs = min(settings.RUNS_THAT_SHARE_NOTHING, shadows)
-        if victim is not None:
-            shard_runs = settings.fit_shard(victim_network(pool, victim), ipc * pool.num_classes, device, shadows)
+        if network is not None:
+            shard_runs = settings.fit_shard(network, ipc * pool.num_classes, device, shadows)
     if "compiled" in values:
         values = {**values, "compiled": should_compile(flags["compiled"], values, pool, shard_runs)}
     test_runs = _test_runs(flags["test_runs"], shadows, attack_name if attack.needs_fit_runs else None)
