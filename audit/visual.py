@@ -28,7 +28,7 @@ from audit.roc import measure_roc, paper_style_ratio
 from condensers.errors import BadConfig
 from condensers.pool import Pool
 from reports import schema
-from reports.rounding import decimals_apart, down, percent, small, up
+from reports.rounding import decimals_apart, down, percent, probability, up
 from reports.visual_record import Column, DistanceFinding, Match, NotComputed, VisualReport
 
 DISTANCES = {
@@ -268,7 +268,8 @@ def directory_name(config: VisualConfig) -> str:
 
 def describe_finding(finding: DistanceFinding) -> str:
     """One line for people."""
+    found = probability(finding.p_value)
     return (
         f"{finding.num_members} of {finding.num_guesses} nearest records are members ({finding.num_guesses / 2:g} by "
-        f"chance), p = {small(float(f'{finding.p_value:.2g}'))}"
+        f"chance), p {found if found.startswith('<') else f'= {found}'}"
     )

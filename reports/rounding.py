@@ -51,6 +51,11 @@ def small(value: float) -> str:
     return power if factor == "1" else f"{factor}·{power}"
 
 
+def probability(value: float) -> str:
+    """A p-value to two digits; what a double cannot hold is not 0."""
+    return "< 10⁻³⁰⁰" if value < 1e-300 else small(float(f"{value:.2g}"))
+
+
 def percent(value: float, decimals: int | None = None) -> str:
     """0.001 as 0.1%, 0.95 as 95%."""
     return f"{100 * value:g}%" if decimals is None else f"{100 * value:.{decimals}f}%".replace("-", "−")

@@ -1,7 +1,7 @@
 """What the pages of `audit visual` say, the same on paper and on the screen."""
 
 from reports.layout import Column
-from reports.rounding import count, down, measured, small
+from reports.rounding import count, down, measured, probability
 from reports.tables import Table
 from reports.visual_record import NearestReport, VisualReport
 
@@ -64,7 +64,7 @@ def tests_table(report: VisualReport) -> Table:
                 finding.name,
                 count(finding.num_guesses),
                 f"{count(finding.num_members)} ({finding.num_members / max(finding.num_guesses, 1):.1%})",
-                f"{_probability(finding.p_value)} ({_probability(finding.p_value_adjusted)})",
+                f"{probability(finding.p_value)} ({probability(finding.p_value_adjusted)})",
                 f"{down(finding.bound.lower)} ({down(finding.most_certifiable)})",
                 f"{auc} {interval}",
             )
@@ -115,7 +115,3 @@ def repeat_entries(report: VisualReport) -> list[tuple[str, str]]:
 
 def num_non_members(report: VisualReport) -> int:
     return max(1, report.game.num_records * report.game.num_test_runs // 2)
-
-
-def _probability(value: float) -> str:
-    return "< 10⁻³⁰⁰" if value < 1e-300 else small(float(f"{value:.2g}"))

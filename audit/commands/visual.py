@@ -232,14 +232,14 @@ def num_cores() -> int:
 
 def for_people(report: Any) -> str:
     from audit.visual import describe_finding
-    from reports.rounding import down, percent, small
+    from reports.rounding import down, percent, probability
 
     lines = [f"{report.verdict}  {report.verdict_reason}", "", report.finding]
     for finding in report.distances:
         low, high = finding.roc.auc_interval
         lines += [
             f"{finding.name:<15}{describe_finding(finding)} "
-            f"(adjusted for the number of distances: {small(float(f'{finding.p_value_adjusted:.2g}'))})",
+            f"(adjusted for the number of distances: {probability(finding.p_value_adjusted)})",
             f"{'':<15}ε ≥ {down(finding.bound.lower)} ({percent(finding.bound.confidence)} confidence, δ = "
             f"{finding.bound.delta:g}; had every guess been right: {down(finding.most_certifiable)}), "
             f"AUC {finding.roc.auc:.4f} [{low:.4f}, {high:.4f}]",
