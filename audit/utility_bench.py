@@ -85,7 +85,7 @@ def condense_candidate(
                 **{name: torch.tensor(value, dtype=torch.float64, device="cpu") for name, value in cost.items()},
             }
 
-        return cells.tensors({**facts, "run": run}, compute, found=lambda: meter.skip(mine))
+        return cells.tensors({**facts, "run": run}, compute, found=lambda: meter.leave_out(mine))
 
     sets = [condense(run) for run in range(1 if one_set else recipe.seeds)]
     device = split.train.images.device
@@ -178,7 +178,7 @@ class Bench:
         def compute() -> dict[str, Any]:
             return asdict(measure(self._recipe, architecture, images, labels, self._split.test, tell))
 
-        kept = self._cells.numbers(facts, compute, found=lambda: self._meter.skip(task))
+        kept = self._cells.numbers(facts, compute, found=lambda: self._meter.leave_out(task))
         return Measurement(**{**kept, "accuracies": tuple(kept["accuracies"])})
 
     def _subset(self, architecture: str, per_class: tuple[int, ...]) -> Measurement:

@@ -36,7 +36,7 @@ class Meter:
         if self._bar is not None:
             self._bar.update(0, self.share)
 
-    def skip(self, name: str) -> None:
+    def leave_out(self, name: str) -> None:
         """A cell was found, or is not needed."""
         self._expected.pop(name, None)
         self._done.pop(name, None)

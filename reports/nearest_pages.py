@@ -4,15 +4,13 @@ from pathlib import Path
 from typing import IO
 
 from matplotlib.backends.backend_pdf import PdfPages
-from matplotlib.figure import Figure
 
 from reports.files import write_atomically
 from reports.layout import Column, Document, put_line, wrap
 from reports.page_closing import set_code
-from reports.pdf import write_png
 from reports.rounding import count
 from reports.style import CAPTION, MARGIN, STRONG, SUBTITLE, TEXT_WIDTH, TITLE, house_style
-from reports.visual_pages import Pictures, draw_panel, panel_size, set_panel
+from reports.visual_pages import Pictures, set_panel, write_panel
 from reports.visual_record import NearestReport
 from reports.wording import sentence
 
@@ -40,10 +38,7 @@ def write_nearest_pdf(report: NearestReport, pictures: Pictures, path: Path) -> 
                     pages.savefig(sheet)
 
         write_atomically(path, save)
-        width, height = panel_size(report, pictures)
-        figure = Figure(figsize=(width * 0.8, height * 0.8))
-        draw_panel(figure.add_axes((0, 0, 1, 1)), report, pictures)
-        write_png(figure, path.parent / "figures" / "panel.png")
+        write_panel(report, pictures, path.parent)
 
 
 def draw(report: NearestReport, pictures: Pictures) -> Document:

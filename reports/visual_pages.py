@@ -77,10 +77,15 @@ def write_visual_pdf(report: VisualReport, pictures: Pictures, path: Path) -> No
         axes = figure.add_axes((0.14, 0.11, 0.82, 0.86))
         draw_roc_logarithmic(axes, report, num_nonmembers=num_non_members(report))
         write_png(figure, path.parent / "figures" / "roc.png")
-        width, height = panel_size(report, pictures)
-        figure = Figure(figsize=(width * 0.8, height * 0.8))
-        draw_panel(figure.add_axes((0, 0, 1, 1)), report, pictures)
-        write_png(figure, path.parent / "figures" / "panel.png")
+        write_panel(report, pictures, path.parent)
+
+
+def write_panel(report: VisualReport | NearestReport, pictures: Pictures, directory: Path) -> None:
+    """Write `figures/panel.png`."""
+    width, height = panel_size(report, pictures)
+    figure = Figure(figsize=(width * 0.8, height * 0.8))
+    draw_panel(figure.add_axes((0, 0, 1, 1)), report, pictures)
+    write_png(figure, directory / "figures" / "panel.png")
 
 
 def draw(report: VisualReport, pictures: Pictures) -> Document:

@@ -167,14 +167,14 @@ def test_the_meter_counts_cost_and_forgets_what_was_found_against_arithmetic() -
     meter.reach("b", 0.5)
     meter.reach("b", 0.4)
     assert meter.share == pytest.approx(0.25)
-    meter.skip("c")
+    meter.leave_out("c")
     assert meter.share == pytest.approx(25 / 40)
     meter.expect("b", 90.0)
     assert meter.share == pytest.approx(55 / 100)
     meter.reach("unheard of", 1.0)
     assert meter.share == pytest.approx(55 / 100)
-    meter.skip("a")
-    meter.skip("b")
+    meter.leave_out("a")
+    meter.leave_out("b")
     assert meter.share == 1.0
 
 
