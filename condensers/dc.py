@@ -42,8 +42,7 @@ class DcConfig:
     """Defaults are the official ones.
 
     `loops` are the outer and inner loops of Algorithm 1, as in "10x50": steps of the images with one network, and
-    epochs that the network is trained in between. "paper" is the official schedule. `rate_times_ipc` multiplies the
-    rate of the images, of whose class's gradient each has a share of 1/ipc.
+    epochs that the network is trained in between. "paper" is the official schedule.
     """
 
     ipc: int = 1
@@ -52,7 +51,6 @@ class DcConfig:
     loops: str = "paper"
     batch: int = 256
     learning_rate: float = 0.1
-    rate_times_ipc: bool = False
     momentum: float = 0.5
     network_learning_rate: float = 0.01
     network_batch: int = 256
@@ -82,8 +80,8 @@ def parse_loops(loops: str, ipc: int) -> tuple[int, int]:
     return int(outer), int(inner)
 
 
-# Few steps at a high rate, each with a fresh network: rates times steps as in the paper, at ipc 1 and at ipc 10.
-QUICK = {"iterations": 150, "loops": "1x1", "learning_rate": 1.0, "rate_times_ipc": True, "width": 32, "depth": 2}
+# Few steps at a high rate, each with a fresh network.
+QUICK = {"iterations": 150, "loops": "1x1", "learning_rate": 1.0, "width": 32, "depth": 2}
 
 
 @condenser("dc", config=DcConfig, presets={"quick": QUICK})
@@ -119,7 +117,6 @@ def match_gradients(
         depth=config.depth,
     )
     outer, inner = parse_loops(config.loops, config.ipc)
-    rate = config.learning_rate * (config.ipc if config.rate_times_ipc else 1)
     members = included.cpu().numpy()
     state = {"images": images, "velocity": torch.zeros_like(images)}
     for iteration in track("condense", config.iterations, state):
@@ -130,7 +127,7 @@ def match_gradients(
                 state["images"], pool, members, config, operations, randomness, step, network, parameters
             )
             state["velocity"].mul_(config.momentum).add_(gradient)
-            state["images"].sub_(state["velocity"], alpha=rate)
+            state["images"].sub_(state["velocity"], alpha=config.learning_rate)
             if turn + 1 < outer:
                 order = training_batches(labels.shape[1], inner, config.network_batch, operations, randomness, step)
                 parameters = train_networks(network, parameters, state["images"], labels, list(order), config)

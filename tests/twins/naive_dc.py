@@ -69,8 +69,7 @@ def condense_one(pool, members, config, randomness, distance=distance):
     else:
         start = torch.from_numpy(randomness.public("initial images").standard_normal(shape, dtype="float32"))
     images = start.requires_grad_()
-    rate = config.learning_rate * (config.ipc if config.rate_times_ipc else 1)
-    image_optimiser = torch.optim.SGD([images], lr=rate, momentum=config.momentum)
+    image_optimiser = torch.optim.SGD([images], lr=config.learning_rate, momentum=config.momentum)
     network = Network(
         kind="convnet", input_shape=shape[1:], num_classes=pool.num_classes, width=config.width, depth=config.depth
     )

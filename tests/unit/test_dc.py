@@ -28,7 +28,7 @@ def condense(pool, members, config, runs=RUNS):
     "changes",
     [
         {},
-        {"ipc": 3, "loops": "1x1", "rate_times_ipc": True},
+        {"ipc": 3, "loops": "1x1"},
         {"batch": 5, "init": "real", "ipc": 2, "loops": "1x1"},
         {"ipc": 2, "loops": "2x3", "network_batch": 4},
         {"ipc": 2, "loops": "3x2", "batch": 5},
