@@ -67,11 +67,14 @@ def condense_candidate(
         "method_versions": versions(condensation.method),
     }
 
+    num_sets = 1 if one_set else recipe.seeds
+
     def condense(run: int) -> dict[str, Tensor]:
         mine = f"{task}, set {run}"
 
         def tell(share: float, steps: int, flops: float) -> None:
-            meter.expect(mine, flops + steps * STEP)
+            for coming in range(run, num_sets):
+                meter.expect(f"{task}, set {coming}", flops + steps * STEP)
             meter.reach(mine, share)
 
         def compute() -> dict[str, Tensor]:
@@ -87,7 +90,7 @@ def condense_candidate(
 
         return cells.tensors({**facts, "run": run}, compute, found=lambda: meter.leave_out(mine))
 
-    sets = [condense(run) for run in range(1 if one_set else recipe.seeds)]
+    sets = [condense(run) for run in range(num_sets)]
     device = split.train.images.device
     return Candidate(
         name=condensation.method.name,

@@ -187,3 +187,22 @@ def test_time_left_is_told_on_stderr_against_lines(run, tmp_path, monkeypatch) -
     shares = [int(line.split()[1].split("%")[0]) for line in told]
     assert shares == sorted(shares)
     assert shares[-1] > 60
+
+
+def test_coming_sets_are_expected_to_cost_what_the_first_one_did(run, tmp_path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    expect, reach, latest, when_done = Meter.expect, Meter.reach, {}, []
+
+    def expecting(meter: Meter, name: str, cost: float) -> None:
+        expect(meter, name, cost)
+        latest[name] = cost
+
+    def reaching(meter: Meter, name: str, share: float) -> None:
+        reach(meter, name, share)
+        if name == "condensed 0, set 0" and share == 1.0:
+            when_done.append(dict(latest))
+
+    monkeypatch.setattr(Meter, "expect", expecting)
+    monkeypatch.setattr(Meter, "reach", reaching)
+    run(tmp_path / "out")
+    (costs,) = when_done
+    assert costs["condensed 0, set 1"] == costs["condensed 0, set 0"]
