@@ -51,16 +51,7 @@ def resolve_config(attack_name: str, flags: dict[str, Any]) -> tuple[AuditConfig
     device = settings.resolve_device(flags["device"])
     device = "cpu" if device.startswith("cpu") else device
     ipc = settings.resolve_ipc(pool, flags["ipc"], flags["ratio"])
-    method_config = settings.resolve_method(method, flags["preset"], pool, ipc=ipc, init=flags["init"], changes=changes)
-    pool, method_config = attach_auxiliary(pool, method_config, flags["dataset"], flags["data_root"])
-    method_config = settle_noise(
-        method,
-        method_config,
-        nominal_class_sizes(pool),
-        epsilon=flags["epsilon"],
-        delta=flags["delta"],
-        changes=changes,
-    )
+    pool, method_config = resolve_method(method, pool, ipc, flags, changes)
     victim = settings.resolve_victim(PRESETS, flags["preset"], pool, changes) if victims else None
     values = vars(method_config)
     check_sizes("", values)
@@ -105,6 +96,16 @@ def resolve_config(attack_name: str, flags: dict[str, Any]) -> tuple[AuditConfig
         fit_runs=check_fit_runs(flags.get("fit_runs"), shadows - test_runs),
     )
     return config, pool
+
+
+def resolve_method(
+    method: Method, pool: Pool, ipc: int, flags: dict[str, Any], changes: dict[str, str]
+) -> tuple[Pool, Any]:
+    """The method's configuration for this pool, noise settled, and the pool with what the method needs beside it."""
+    config = settings.resolve_method(method, flags["preset"], pool, ipc=ipc, init=flags["init"], changes=changes)
+    pool, config = attach_auxiliary(pool, config, flags["dataset"], flags["data_root"])
+    sizes = nominal_class_sizes(pool)
+    return pool, settle_noise(method, config, sizes, epsilon=flags["epsilon"], delta=flags["delta"], changes=changes)
 
 
 def _check_numbers(flags: dict[str, Any]) -> None:

@@ -57,14 +57,15 @@ def measure_roc(members: np.ndarray, scores: np.ndarray, *, confidence: float, s
         balanced_accuracy=accuracy,
         balanced_accuracy_interval=accuracy_interval,
         interval_confidence=confidence,
-        curve={
-            "false_positive_rate": CURVE_GRID.tolist(),
-            "true_positive_rate": shown.tolist(),
-            "lower": low.tolist(),
-            "upper": high.tolist(),
-        },
+        curve=drawn_curve(shown, low, high),
         interval_unit="run" if len(members) > 1 else "record",
     )
+
+
+def drawn_curve(shown: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> dict[str, list[float]]:
+    """True-positive rates on `CURVE_GRID` and their band, as a report keeps them."""
+    curves = {"true_positive_rate": shown, "lower": lower, "upper": upper}
+    return {"false_positive_rate": CURVE_GRID.tolist(), **{name: values.tolist() for name, values in curves.items()}}
 
 
 def _resample(counts: np.ndarray, generator: np.random.Generator) -> np.ndarray:

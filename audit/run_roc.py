@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from audit.estimators.evidence import RunEvidence
-from audit.roc import CURVE_GRID, FALSE_POSITIVE_RATES
+from audit.roc import CURVE_GRID, FALSE_POSITIVE_RATES, drawn_curve
 from reports.schema import Roc
 
 Floats = NDArray[np.float64]
@@ -36,12 +36,7 @@ def measure_run_roc(evidence: RunEvidence, *, confidence: float) -> Roc:
         balanced_accuracy=accuracy,
         balanced_accuracy_interval=accuracy_interval,
         interval_confidence=confidence,
-        curve={
-            "false_positive_rate": CURVE_GRID.tolist(),
-            "true_positive_rate": shown.tolist(),
-            "lower": lower.tolist(),
-            "upper": upper.tolist(),
-        },
+        curve=drawn_curve(shown, lower, upper),
     )
 
 

@@ -118,11 +118,8 @@ def _check(flags: dict[str, Any]) -> None:
 def _resolve(flags: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
     """The complete configuration, the pool, and the perceptual distances by name."""
     from audit import settings
-    from audit.auxiliary import attach_auxiliary
-    from audit.data.load import load_pool, pool_checksum
-    from audit.game import nominal_class_sizes
-    from audit.resolve import settle_noise, split_changes
-    from audit.visual import NETWORKS, VisualConfig
+    from audit.data.load import load_pool
+    from audit.resolve import resolve_method, split_changes
     from condensers.registry import get_method, require_set
 
     method = get_method(flags["method"])
@@ -132,26 +129,31 @@ def _resolve(flags: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
     device = settings.resolve_device(flags["device"])
     pool = load_pool(flags["dataset"], data_root=flags["data_root"], records=flags["records"])
     ipc = settings.resolve_ipc(pool, flags["ipc"], flags["ratio"])
-    method_config = settings.resolve_method(method, flags["preset"], pool, ipc=ipc, init=flags["init"], changes=changes)
-    pool, method_config = attach_auxiliary(pool, method_config, flags["dataset"], flags["data_root"])
-    method_config = settle_noise(
-        method,
-        method_config,
-        nominal_class_sizes(pool),
-        epsilon=flags["epsilon"],
-        delta=flags["delta"],
-        changes=changes,
-    )
-    weights, left_out = choose_weights(flags, pool)
-    names = tuple(name for name in flags["distances"] or DISTANCES if name == "l2" or name in weights)
-    config = VisualConfig(
+    pool, method_config = resolve_method(method, pool, ipc, flags, changes)
+    return measure_config(
+        flags,
+        pool,
+        device,
         method=method.name,
         method_config=dict(vars(method_config)),
-        dataset=flags["dataset"],
-        records=flags["records"],
         preset=flags["preset"],
         changes=changes,
         runs=flags["runs"],
+        epsilon=flags["epsilon"],
+        versions=settings.versions(method),
+    )
+
+
+def measure_config(flags: dict[str, Any], pool: Any, device: str, **own: Any) -> tuple[Any, Any, dict[str, Any]]:
+    """The configuration of any sets, `own` saying whose they are; the pool; the distances."""
+    from audit.data.load import pool_checksum
+    from audit.visual import NETWORKS, VisualConfig
+
+    weights, left_out = choose_weights(flags, pool)
+    names = tuple(name for name in flags["distances"] or DISTANCES if name == "l2" or name in weights)
+    config = VisualConfig(
+        dataset=flags["dataset"],
+        records=flags["records"],
         asked=tuple(dict.fromkeys(flags["distances"])),
         distances=tuple(dict.fromkeys(names)),
         left_out=left_out,
@@ -160,11 +162,10 @@ def _resolve(flags: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
         delta=flags["delta"],
         confidence=flags["confidence"],
         claim=flags["claim"],
-        epsilon=flags["epsilon"],
         shuffle_membership=flags["shuffle_membership"],
         device=device,
         data_checksum=pool_checksum(pool),
-        versions=settings.versions(method),
+        **own,
     )
     return config, pool, load_metrics(weights, device)
 

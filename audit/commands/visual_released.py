@@ -6,7 +6,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from audit.commands.visual import DISTANCES, choose_weights, exit_code, for_people, load_metrics, num_cores
+from audit.commands.visual import exit_code, for_people, measure_config, num_cores
 from condensers.errors import BadConfig
 
 OF_A_CONDENSATION = ("method", "ipc", "ratio", "init", "preset", "changes", "runs", "epsilon")
@@ -56,39 +56,26 @@ def _spell(name: str) -> str:
 def _resolve(flags: dict[str, Any]) -> tuple[Any, Any, Any, dict[str, Any]]:
     """The complete configuration, the pool, the sets, and the perceptual distances by name."""
     from audit import settings
-    from audit.data.load import load_pool, pool_checksum
+    from audit.data.load import load_pool
     from audit.foreign import read_foreign
-    from audit.visual import NETWORKS, VisualConfig
 
     device = settings.resolve_device(flags["device"])
     pool = load_pool(flags["dataset"], data_root=flags["data_root"], records=flags["records"])
     foreign = read_foreign(flags, pool)
-    weights, left_out = choose_weights(flags, pool)
-    names = tuple(name for name in flags["distances"] or DISTANCES if name == "l2" or name in weights)
-    config = VisualConfig(
+    config, pool, metrics = measure_config(
+        flags,
+        pool,
+        device,
         method="released",
         method_config={},
-        dataset=flags["dataset"],
-        records=flags["records"],
         preset="",
         changes={},
         runs=len(foreign.sets),
-        asked=tuple(dict.fromkeys(flags["distances"])),
-        distances=tuple(dict.fromkeys(names)),
-        left_out=left_out,
-        weights={NETWORKS[name]: found.checksum for name, found in weights.items()},
-        seed=flags["seed"],
-        delta=flags["delta"],
-        confidence=flags["confidence"],
-        claim=flags["claim"],
         epsilon=None,
-        shuffle_membership=flags["shuffle_membership"],
-        device=device,
-        data_checksum=pool_checksum(pool),
         versions=settings.versions(None),
         foreign=foreign.facts,
     )
-    return config, pool, foreign, load_metrics(weights, device)
+    return config, pool, foreign, metrics
 
 
 def _command(config: Any, foreign: Any) -> str:
