@@ -89,12 +89,14 @@ class Measurement:
         return float(np.std(self.accuracies, ddof=1)) if len(self.accuracies) > 1 else None
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float] | None:
-        """Student's, of the mean: assumes that seeds are independent and about normal. None of a single one."""
+        """Student's, of the mean: assumes that seeds are independent and about normal; the part of it that an accuracy
+        can lie in. None of a single one.
+        """
         if self.deviation is None:
             return None
         n = len(self.accuracies)
         reach = float(stats.t.ppf(0.5 + confidence / 2, n - 1)) * self.deviation / math.sqrt(n)
-        return self.mean - reach, self.mean + reach
+        return max(0.0, self.mean - reach), min(1.0, self.mean + reach)
 
 
 def difference_interval(ours: Measurement, theirs: Measurement, confidence: float = 0.95) -> tuple[float, float] | None:
@@ -108,7 +110,7 @@ def difference_interval(ours: Measurement, theirs: Measurement, confidence: floa
     freedom = sum(parts) ** 2 / sum(part**2 / (n - 1) for part, (_, n) in zip(parts, sides, strict=True))
     reach = float(stats.t.ppf(0.5 + confidence / 2, freedom)) * math.sqrt(sum(parts))
     gap = ours.mean - theirs.mean
-    return gap - reach, gap + reach
+    return max(-1.0, gap - reach), min(1.0, gap + reach)
 
 
 def measure(

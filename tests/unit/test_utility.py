@@ -43,6 +43,8 @@ def test_intervals_against_scipy():
     assert found == pytest.approx((expected.low, expected.high))
     gap = stats.ttest_ind(ours, theirs, equal_var=False).confidence_interval(0.95)
     assert difference_interval(measured(ours), measured(theirs)) == pytest.approx((gap.low, gap.high))
+    assert measured([0.1, 0.6, 0.9]).interval() == (0.0, 1.0)
+    assert difference_interval(measured([0.1, 0.9]), measured([0.2, 0.9])) == (-1.0, 1.0)
     assert measured([0.5]).interval() is None
     assert measured([0.5]).deviation is None
     assert difference_interval(measured([0.5]), measured(ours)) is None
