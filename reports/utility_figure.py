@@ -1,4 +1,4 @@
-"""Accuracy against size and, for private methods, against ε: one row of panels for each network.
+"""Accuracy against size, a panel for each network; with private methods a row, with a second panel against ε.
 
 A method keeps its colour and its marker in both panels; what else differs, ε in the first and size in the second, is
 told by dashes and by how the marker is filled, so that a black and white print loses nothing.
@@ -12,13 +12,14 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentFormatter
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from reports.rounding import count
 from reports.style import GREY, INK, SERIES, house_style
 
 PANEL = (3.9, 2.6)  # inches, without the legend
 LEGEND_LINE = 0.2
+MOST_COLUMNS = 3
 ASIDE = 1.05  # factor by which series stand apart, so that bars do not hide each other
 VARIANTS = (("full", ()), ("none", (5, 2)), ("left", (2, 1.5)), ("bottom", (7, 2, 1.5, 2)))
 BARS = "bars: 95% interval of the mean over seeds"
@@ -30,20 +31,23 @@ def write_utility_figure(rows: Rows, names: dict[str, str], path: Path) -> None:
     """`rows` as in `audit utility --json`, `names` of the networks."""
     architectures = list(dict.fromkeys(row["architecture"] for row in rows))
     private = any(row["epsilon"] is not None for row in rows)
-    columns = 2 if private else 1
+    columns = 2 if private else min(MOST_COLUMNS, len(architectures))
+    lines = len(architectures) if private else -(-len(architectures) // columns)
     series = len({(row["set"], row["epsilon"], row["images"] if private else 0) for row in rows}) + 2
     height = PANEL[1] + LEGEND_LINE * -(-series // 2)
     with house_style():
-        figure = Figure(figsize=(PANEL[0] * columns, height * len(architectures)), layout="constrained")
+        figure = Figure(figsize=(PANEL[0] * columns, height * lines), layout="constrained")
         FigureCanvasAgg(figure)
-        axes = figure.subplots(len(architectures), columns, squeeze=False)
+        panels = figure.subplots(lines, columns, squeeze=False).ravel().tolist()
         methods = list(dict.fromkeys(row["set"] for row in rows))
-        for line, architecture in enumerate(architectures):
+        for architecture in architectures:
             of_network = [row for row in rows if row["architecture"] == architecture]
-            draw_size(axes[line][0], of_network, methods, names[architecture])
+            draw_size(panels.pop(0), of_network, methods, names[architecture])
             if private:
                 told = [row for row in of_network if row["epsilon"] is not None]
-                draw_epsilon(axes[line][1], told, methods, names[architecture])
+                draw_epsilon(panels.pop(0), told, methods, names[architecture])
+        for unused in panels:
+            unused.remove()
         figure.savefig(path, format="png", dpi=130, metadata={"Software": None})
 
 
@@ -98,7 +102,8 @@ def _finish(axes: Axes, places: Sequence[float], name: str, title: str) -> None:
     axes.xaxis.set_major_locator(FixedLocator(list(places)))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.3g}" if value < 1e3 else count(int(value))))
-    axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    axes.yaxis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 5, 10]))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.4g}%"))
     axes.set_xlim(min(places) / 1.35, max(places) * 1.35)
     low = min([axes.get_ylim()[0], *axes.dataLim.intervaly])
     axes.set_ylim(max(low - 0.02, -0.01), 1.01)
@@ -129,12 +134,12 @@ def _reference(axes: Axes, points: Points) -> None:
 
 
 def _bars(axes: Axes, points: Points, label: str, **look: Any) -> None:
-    """Means with intervals; an interval is cut where accuracies end."""
+    """Means with their intervals."""
     means = [found["mean"] for _, found in points]
     ends = [found["interval"] or (found["mean"], found["mean"]) for _, found in points]
     reach = [
-        [mean - max(low, 0.0) for mean, (low, _) in zip(means, ends, strict=True)],
-        [min(high, 1.0) - mean for mean, (_, high) in zip(means, ends, strict=True)],
+        [mean - low for mean, (low, _) in zip(means, ends, strict=True)],
+        [high - mean for mean, (_, high) in zip(means, ends, strict=True)],
     ]
     axes.errorbar(
         [x for x, _ in points], means, yerr=reach, markersize=5, capsize=2.5, elinewidth=0.9, label=label, **look

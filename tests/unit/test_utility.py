@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+from matplotlib.figure import Figure
 from scipy import stats
 
 from attacks.victims import VictimConfig
@@ -24,6 +25,7 @@ from audit.utility import (
     smallest_matching,
     training_flops,
 )
+from reports.utility_figure import draw_size
 
 TRAINING = VictimConfig(width=8, depth=2, epochs=40, augmentation="none")
 
@@ -204,3 +206,17 @@ def test_bad_input_is_one_line_and_writes_nothing(run, tmp_path, arguments, said
     assert said in err
     assert err.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.81, 0.95), (0.924, 0.951), (0.1, 0.9)])
+def test_axis_labels_against_their_places(low, high):
+    """No label is rounded: 97.5% was once printed as 98%."""
+    found = {"mean": (low + high) / 2, "interval": (low, high), "images": 10}
+    row = {"set": "dm", "epsilon": None, "images": 10, "accuracy": found, "random_subset": found, "full": None}
+    axes = Figure().subplots()
+    draw_size(axes, [row], ["dm"], "ConvNet")
+    places = axes.get_yticks()
+    labels = axes.yaxis.get_major_formatter().format_ticks(places)
+    assert [float(label.rstrip("%").replace("\N{MINUS SIGN}", "-")) / 100 for label in labels] == pytest.approx(
+        places, abs=1e-9
+    )
