@@ -130,7 +130,7 @@ def _resolve(flags: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
     pool = load_pool(flags["dataset"], data_root=flags["data_root"], records=flags["records"])
     ipc = settings.resolve_ipc(pool, flags["ipc"], flags["ratio"])
     pool, method_config = resolve_method(method, pool, ipc, flags, changes)
-    return measure_config(
+    config, metrics = visual_config(
         flags,
         pool,
         device,
@@ -142,10 +142,11 @@ def _resolve(flags: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
         epsilon=flags["epsilon"],
         versions=settings.versions(method),
     )
+    return config, pool, metrics
 
 
-def measure_config(flags: dict[str, Any], pool: Any, device: str, **own: Any) -> tuple[Any, Any, dict[str, Any]]:
-    """The configuration of any sets, `own` saying whose they are; the pool; the distances."""
+def visual_config(flags: dict[str, Any], pool: Any, device: str, **own: Any) -> tuple[Any, dict[str, Any]]:
+    """The configuration of any sets, `own` saying whose they are; the perceptual distances by name."""
     from audit.data.load import pool_checksum
     from audit.visual import NETWORKS, VisualConfig
 
@@ -167,7 +168,7 @@ def measure_config(flags: dict[str, Any], pool: Any, device: str, **own: Any) ->
         data_checksum=pool_checksum(pool),
         **own,
     )
-    return config, pool, load_metrics(weights, device)
+    return config, load_metrics(weights, device)
 
 
 def choose_weights(flags: dict[str, Any], pool: Any) -> tuple[dict[str, Any], dict[str, str]]:

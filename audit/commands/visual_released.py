@@ -6,7 +6,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from audit.commands.visual import exit_code, for_people, measure_config, num_cores
+from audit.commands.visual import exit_code, for_people, num_cores, visual_config
 from condensers.errors import BadConfig
 
 OF_A_CONDENSATION = ("method", "ipc", "ratio", "init", "preset", "changes", "runs", "epsilon")
@@ -62,7 +62,7 @@ def _resolve(flags: dict[str, Any]) -> tuple[Any, Any, Any, dict[str, Any]]:
     device = settings.resolve_device(flags["device"])
     pool = load_pool(flags["dataset"], data_root=flags["data_root"], records=flags["records"])
     foreign = read_foreign(flags, pool)
-    config, pool, metrics = measure_config(
+    config, metrics = visual_config(
         flags,
         pool,
         device,

@@ -183,8 +183,9 @@ def test_kernel_against_finite_networks_as_width_grows(network, shapes, kernel, 
 )
 @pytest.mark.filterwarnings("ignore")
 def test_kernel_against_neural_tangents(kind, depth):
-    jax = pytest.importorskip("jax")
-    stax = pytest.importorskip("neural_tangents").stax
+    reason = "jax and neural-tangents, the outside library, are not installed"
+    jax = pytest.importorskip("jax", reason=reason)
+    stax = pytest.importorskip("neural_tangents", reason=reason).stax
     settings = {"W_std": math.sqrt(W_VARIANCE), "b_std": math.sqrt(B_VARIANCE)}
     if kind == "fc":
         layers = [stax.Flatten(), *[stax.Dense(1, **settings), stax.Relu()] * depth]
