@@ -75,6 +75,28 @@ def epsilon_prv_opacus(event: DpEvent, delta: float) -> float:
     return _checked(worst)
 
 
+def epsilon_lower(event: DpEvent, delta: float) -> float | None:
+    """No accountant can prove less than this at δ: the lower end of Opacus' PRV (Gopi et al., arXiv:2106.02848).
+
+    It is the ε of the mechanism itself where some record uses the whole clipping norm in every release, up to the
+    error of 0.01 that PRV bounds. None for samples of fixed size, for which PRV knows no exact law.
+    """
+    from opacus.accountants import PRVAccountant
+
+    _check_delta(delta)
+    if any(isinstance(leaf.event, dp_event.SampledWithoutReplacementDpEvent) for b in branches(event) for leaf in b):
+        return None
+    error, delta_error, least = 0.01, delta / 1000, 0.0
+    for branch in branches(event):
+        accountant = PRVAccountant()
+        accountant.history = [(noise, rate, steps) for rate, noise, steps in _poisson_parameters(branch)]
+        with np.errstate(divide="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # RDP, which only bounds PRV's domain, may end at its smallest order
+            losses = accountant._get_dprv(eps_error=error, delta_error=delta_error)
+        least = max(least, float(losses.compute_epsilon(delta, delta_error, error)[0]))
+    return least
+
+
 def _poisson_parameters(branch: Sequence[Leaf]) -> list[tuple[float, float, int]]:
     parameters = []
     for leaf in branch:

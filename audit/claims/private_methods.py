@@ -4,7 +4,8 @@ At the transcript the noise is calibrated to a small configuration, so that thou
 minutes; the accounting is held against the printed figures at the printed settings.
 """
 
-from audit.claims.judges import guarantee_holds, printed_epsilon_is_right
+from audit.claims.judges import guarantee_holds
+from audit.claims.printed import printed_epsilon_is_right
 from audit.claims.record import Claim, Test
 
 ZHENG_LI = "Zheng & Li, Differentially Private Dataset Condensation"

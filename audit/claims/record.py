@@ -4,6 +4,10 @@ A test is some commands of this program and a judge of their records. It runs un
 under a stronger one that it names. Judges look at intervals and bounds that were valid before anybody looked: no
 threshold is chosen on the data that it is tested on. The tests of one claim share its error rate (Bonferroni).
 
+A finding carries the range of settings that the claim was published for and the scope that was tested. Where they
+differ it lists the mismatches, and its verdict is one outside of the published range: it says nothing about the
+paper's own settings.
+
 Verdicts:
 - CONTRADICTED: a valid bound or interval excludes what is claimed, under this threat model.
 - CONFIRMED: a valid bound or interval lies within what is claimed (for claims that something is so).
@@ -12,24 +16,34 @@ Verdicts:
 - NOT TESTABLE HERE: says what it would take.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from audit.claims.ranges import ANYTHING, PublishedRange
+from reports.scope import Scope
+
 VERDICTS = ("CONTRADICTED", "CONFIRMED", "NOT CONTRADICTED", "NOT SHOWN", "NOT TESTABLE HERE")
 SCALES = ("quick", "full")
-SCHEMA = "condensation-audit/claims/1"
+SCHEMA = "condensation-audit/claims/2"
+OUTSIDE = "outside the published range"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """One command's record, and coins and scores of its test runs where it has any."""
+    """One command's record, and coins and scores of its test runs where it has any.
+
+    `draws` numbers the draw of the public randomness that each test run had. `scope` is None where nothing was run on
+    any data, as in arithmetic on printed figures.
+    """
 
     record: Any
-    members: np.ndarray
-    scores: np.ndarray
+    members: np.ndarray = field(default_factory=lambda: np.empty(0))
+    scores: np.ndarray = field(default_factory=lambda: np.empty(0))
+    draws: np.ndarray = field(default_factory=lambda: np.empty(0))
+    scope: Scope | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,13 +67,13 @@ class Test:
 
     name: str
     threat_model: str
-    commands: dict[str, tuple[str, ...]]
+    commands: Mapping[str, tuple[str, ...]]
     judge: Judge
 
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """What somebody published. `needs` says what a claim would take that has no tests here."""
+    """What somebody published, and for which settings. `needs` says what a claim would take that has no tests here."""
 
     name: str
     who: str
@@ -67,6 +81,7 @@ class Claim:
     statement: str
     tests: tuple[Test, ...] = ()
     needs: str = ""
+    published: PublishedRange = ANYTHING
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,3 +97,11 @@ class Finding:
     scale: str
     commands: tuple[str, ...]
     version: str
+    claimed_for: str
+    tested_in: str
+    mismatches: tuple[str, ...] = ()
+
+    @property
+    def headline(self) -> str:
+        """The verdict, no wider than its evidence."""
+        return f"{self.verdict} ({OUTSIDE})" if self.mismatches else self.verdict

@@ -8,15 +8,18 @@ from importlib import resources
 from pathlib import Path
 
 from audit import __version__
-from audit.claims import privacy_for_free, private_methods
-from audit.claims.effect import measure_effects
-from audit.claims.record import SCHEMA, Claim, Evidence, Finding, Test
-from audit.gate.run import perform
+from audit.claims import baselines, dong_theory, privacy_for_free, private_methods, private_utility
+from audit.claims.collect import PLAIN, collect
+from audit.claims.ranges import describe_range, find_mismatches
+from audit.claims.record import SCHEMA, Claim, Evidence, Finding, Ruling, Test
 from audit.store import explain_failure, write_text
 from condensers.errors import BadConfig, BadData
+from reports.scope import describe_scope
 
-CLAIMS: dict[str, Claim] = {claim.name: claim for claim in (*privacy_for_free.CLAIMS, *private_methods.CLAIMS)}
+_PARTS = (privacy_for_free, baselines, dong_theory, private_methods, private_utility)
+CLAIMS: dict[str, Claim] = {claim.name: claim for part in _PARTS for claim in part.CLAIMS}
 ERROR_RATE = 0.05  # of each claim, shared by its tests
+MOST_SEEDS = 10
 RECORDED = "recorded.json"  # what the authors found, part of the package
 
 
@@ -40,14 +43,17 @@ def _run_test(
     claim: Claim, test: Test, *, scale: str, out: Path, jobs: int | None, seed: int, say: Callable[[str], None]
 ) -> Finding:
     significance = ERROR_RATE / len(claim.tests)
-    commands, evidence = [], []
-    for text in test.commands[scale]:
-        words = [*shlex.split(text), *_common(text, significance, seed)]
-        commands.append(shlex.join(["audit", *words]))
-        evidence.append(_collect(words, out=out, jobs=jobs, seed=seed, say=say))
-    if words[0] == "effect":
-        commands = [f"audit claims --run {claim.name} --scale {scale} --seed {seed}"]
-    ruling = test.judge(evidence, significance)
+    evidence: list[Evidence] = []
+    commands = [_complete(text, significance, seed) for text in test.commands[scale]]
+    try:
+        for words in commands:
+            evidence.append(collect(words, out=out, jobs=jobs, say=say))
+        ruling = test.judge(evidence, significance)
+    except BadData as error:
+        ruling = Ruling(verdict="NOT TESTABLE HERE", figures=str(error))
+    scopes = list(dict.fromkeys(one.scope for one in evidence if one.scope is not None))
+    mismatches = [line for scope in scopes for line in find_mismatches(claim.published, scope)]
+    run_by_claims = any(words[0] == "effect" for words in commands)
     return Finding(
         claim=claim.name,
         test=test.name,
@@ -56,34 +62,22 @@ def _run_test(
         figures=ruling.figures,
         confidence=1 - significance,
         scale=scale,
-        commands=tuple(commands),
+        commands=(f"audit claims --run {claim.name} --scale {scale} --seed {seed}",)
+        if run_by_claims or not commands
+        else tuple(shlex.join(["audit", *words]) for words in commands),
         version=__version__,
+        claimed_for=describe_range(claim.published),
+        tested_in="; ".join(map(describe_scope, scopes)) or "the printed settings",
+        mismatches=tuple(dict.fromkeys(mismatches)),
     )
 
 
-def _common(text: str, significance: float, seed: int) -> list[str]:
-    if text.startswith(("account", "effect")):
-        return []
-    return ["--confidence", f"{1 - significance:.6g}", "--seed", str(seed)]
-
-
-def _collect(words: list[str], *, out: Path, jobs: int | None, seed: int, say: Callable[[str], None]) -> Evidence:
-    import numpy as np
-
-    if words[0] == "effect":
-        options = dict(zip(words[1::2], words[2::2], strict=True))
-        effects = measure_effects(
-            method=options["--method"],
-            extractor=options["--extractor"],
-            dataset="digits",
-            ipc=1,
-            left_out=int(options.get("--left-out", "16")),
-            seed=seed,
-            say=say,
-        )
-        return Evidence(record=effects, members=np.empty(0), scores=np.empty(0))
-    record, (members, scores) = perform(words[0], tuple(words[1:]), out=out, jobs=jobs, say=say)
-    return Evidence(record=record, members=members, scores=scores)
+def _complete(text: str, significance: float, seed: int) -> list[str]:
+    """The words of a command, with the seed and the confidence that are left to a run. `{seed+1}` is another seed."""
+    for step in range(MOST_SEEDS):
+        text = text.replace(f"{{seed+{step}}}", str(seed + step))
+    words = shlex.split(text)
+    return words if words[0] in PLAIN else [*words, "--confidence", repr(1 - significance), "--seed", str(seed)]
 
 
 def write_findings(path: Path, findings: list[Finding]) -> None:
@@ -111,7 +105,8 @@ def _add(found: dict[str, tuple[Finding, ...]], text: str, where: str) -> None:
         if raw["schema"] != SCHEMA:
             raise ValueError(f"schema is {raw['schema']!r}")
         for entry in raw["findings"]:
-            finding = Finding(**{**entry, "commands": tuple(entry["commands"])})
+            lists = {name: tuple(entry[name]) for name in ("commands", "mismatches")}
+            finding = Finding(**{**entry, **lists})
             found[finding.claim] = (*found.get(finding.claim, ()), finding)
     except (KeyError, TypeError, ValueError) as error:
         raise BadData(f"{where}: not findings of this version ({error}); remove it or run the claim again") from None

@@ -3,6 +3,7 @@
 import os
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -75,14 +76,23 @@ def visual(**flags: Any) -> int:
     --synthetic and --members the sets of somebody else are tested; without --members they are shown only.
     """
     from audit.foreign import given_files
-    from audit.visual_run import VisualSettings, run_visual
     from reports import schema
 
-    _check(flags)
     if given_files(flags):
         from audit.commands.visual_released import audit_released
 
+        _check(flags)
         return audit_released(flags)
+    report = perform_visual(flags, lambda line: print(f"audit: {line}", file=sys.stderr, flush=True))
+    click.echo(schema.dump(report) if flags["as_json"] else for_people(report), nl=not flags["as_json"])
+    return exit_code(flags, report)
+
+
+def perform_visual(flags: dict[str, Any], say: Callable[[str], None]) -> Any:
+    """The record of what the flags ask for."""
+    from audit.visual_run import VisualSettings, run_visual
+
+    _check(flags)
     config, pool, metrics = _resolve(flags)
     settings = VisualSettings(
         out=flags["out"],
@@ -90,11 +100,7 @@ def visual(**flags: Any) -> int:
         show_records=flags["show_records"],
         command=_command(config),
     )
-    report = run_visual(
-        config, pool, metrics, settings, lambda line: print(f"audit: {line}", file=sys.stderr, flush=True)
-    )
-    click.echo(schema.dump(report) if flags["as_json"] else for_people(report), nl=not flags["as_json"])
-    return exit_code(flags, report)
+    return run_visual(config, pool, metrics, settings, say)
 
 
 def exit_code(flags: dict[str, Any], report: Any) -> int:

@@ -1,0 +1,73 @@
+"""The theory of Dong, Zhao and Lyu (arXiv:2206.00240, section 4 and Appendices A to D), as claims."""
+
+from audit.claims.effect import effect_is_of_order
+from audit.claims.privacy_for_free import DONG
+from audit.claims.ranges import PublishedRange
+from audit.claims.record import Claim, Test
+from audit.claims.theory import barycentres_approach, closed_form_holds, eq33_holds
+
+NO_ADVERSARY = "none: a measurement of synthetic sets"
+ARITHMETIC = "none: arithmetic"
+SEEDS = {"quick": 3, "full": 8}
+ONCE = {"quick": ("theory --seed {seed+0}",), "full": ("theory --seed {seed+0}",)}
+SEVERAL = {scale: tuple(f"theory --seed {{seed+{k}}}" for k in range(num)) for scale, num in SEEDS.items()}
+
+
+def _effect(extractor: str) -> dict[str, tuple[str, ...]]:
+    scales = {"quick": (4, 8), "full": (8, 32)}
+    return {
+        scale: tuple(
+            f"effect --method dm --extractor {extractor} --left-out {left_out} --seed {{seed+{k}}}"
+            for k in range(seeds)
+        )
+        for scale, (seeds, left_out) in scales.items()
+    }
+
+
+CLAIMS = (
+    Claim(
+        name="minimiser-of-dm",
+        who=DONG,
+        where="Propositions 4.3 and 4.4",
+        statement="For a linear extractor the barycentres of S and T coincide, and S* = S0 + mean(T) - mean(S0).",
+        tests=(Test(name="linear extractor", threat_model=NO_ADVERSARY, commands=SEVERAL, judge=closed_form_holds),),
+    ),
+    Claim(
+        name="minimiser-beyond-linear",
+        who=DONG,
+        where="Remark 4.5, Appendix D.2 and Figure 7",
+        statement="For two-layer and convolutional extractors too the barycentres of S and T approach each other.",
+        published=PublishedRange(datasets=("cifar10",), ratio=(0.01, 0.02)),
+        tests=tuple(
+            Test(
+                name=f"{extractor} extractor",
+                threat_model=NO_ADVERSARY,
+                commands=SEVERAL,
+                judge=barycentres_approach(extractor),
+            )
+            for extractor in ("linear-relu", "convnet")
+        ),
+    ),
+    Claim(
+        name="equation-33",
+        who=DONG,
+        where="Appendix C, Eq. (33)",
+        statement="ln p/q is at most L sum |s'_i - s_i| + |K_S' - K_S|.",
+        tests=(Test(name="counterexample", threat_model=ARITHMETIC, commands=ONCE, judge=eq33_holds),),
+    ),
+    Claim(
+        name="effect-of-one",
+        who=DONG,
+        where="Proposition 4.10 for linear extractors; abstract and Remark 4.5 for others",
+        statement="One element's effect on what is released is O(m/n), read as a law for the n that are measured.",
+        tests=tuple(
+            Test(
+                name=f"leave one out, {extractor} extractor",
+                threat_model="none: a measurement of the synthetic sets with and without one record",
+                commands=_effect(extractor),
+                judge=effect_is_of_order,
+            )
+            for extractor in ("linear", "convnet")
+        ),
+    ),
+)

@@ -1,0 +1,39 @@
+"""The settings in which something was tested. A verdict is as wide as these and no wider, so it prints them."""
+
+from dataclasses import dataclass
+
+KNOWN, UNKNOWN, PRIVATE = "known", "unknown", "private"
+_RANDOMNESS = {
+    KNOWN: "public randomness known to the adversary",
+    UNKNOWN: "public randomness unknown to the adversary",
+    PRIVATE: "no public randomness",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scope:
+    """What was tested on what. `ratio` is r of Dong et al., synthetic over condensed records; None: does not apply."""
+
+    dataset: str
+    members_per_class: float | None = None
+    ratio: float | None = None
+    steps: int | None = None
+    network: str | None = None
+    randomness: str = UNKNOWN
+
+    def __post_init__(self) -> None:
+        if self.randomness not in _RANDOMNESS:
+            raise ValueError(f"randomness {self.randomness!r} is not one of {', '.join(_RANDOMNESS)}")
+
+
+def describe_scope(scope: Scope) -> str:
+    """One line for people."""
+    parts = [
+        scope.dataset,
+        None if scope.members_per_class is None else f"{scope.members_per_class:,.0f} members per class",
+        None if scope.ratio is None else f"r = {scope.ratio:.2g}",
+        None if scope.steps is None else f"{scope.steps:,} steps",
+        scope.network,
+        _RANDOMNESS[scope.randomness],
+    ]
+    return ", ".join(part for part in parts if part is not None)
