@@ -38,6 +38,9 @@ OPTIONS: list[Callable[[Callable[..., Any]], Callable[..., Any]]] = [
     click.option("--epsilon", type=float, help="Calibrate a private method's noise to this ε at --delta."),
     click.option("--independent-randomness", is_flag=True,
                  help="Every run draws its own networks and noise: the papers' terms; slower."),
+    click.option("--public-draws", type=int, default=1, show_default=True,
+                 help="Divide the runs into this many groups with networks, augmentations and starting noise of their "
+                      "own; intervals are then over draws."),
     click.option("--shuffle-membership", is_flag=True,
                  help="Control: tell the attack coins that decided nothing. It must find nothing."),
     click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything."),
