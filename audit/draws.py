@@ -119,3 +119,8 @@ def describe_public_randomness(config: AuditConfig) -> str:
     if config.public_draws == 1:
         return "shared by all runs"
     return f"{config.public_draws} draws, each shared by {config.shadows // config.public_draws} runs"
+
+
+def per_draw(config: AuditConfig) -> str:
+    """To be written behind a number of fit runs, which an attack has for every public draw."""
+    return " per public draw" if config.public_draws > 1 else ""

@@ -141,9 +141,10 @@ def _num_cores() -> int:
 
 
 def _for_people(report: Any) -> str:
+    from reports.interval_units import bracketed
     from reports.rounding import down, percent
 
-    roc, bound = report.roc, report.epsilon
+    roc, bound, said = report.roc, report.epsilon, bracketed(report.roc.interval_unit)
 
     def with_interval(value: float, interval: tuple[float, float]) -> str:
         return f"{value:.2%} [{interval[0]:.2%}, {interval[1]:.2%}]"
@@ -153,23 +154,23 @@ def _for_people(report: Any) -> str:
         "",
         f"ε              ≥ {down(bound.lower)}  ({percent(bound.confidence)} confidence, δ = {bound.delta:g}, "
         f"{bound.estimator}, {bound.num_trials} coins; a perfect attack would have shown {down(bound.ceiling)})",
-        f"AUC            {roc.auc:.4f} [{roc.auc_interval[0]:.4f}, {roc.auc_interval[1]:.4f}]"
-        f"{'' if roc.interval_unit == 'run' else '  (over the records of one set, as if independent: no more)'}",
+        f"AUC            {roc.auc:.4f} [{roc.auc_interval[0]:.4f}, {roc.auc_interval[1]:.4f}]{said}",
     ]
     lines += [
-        f"TPR at FPR {float(rate):.1%} {with_interval(value, roc.tpr_at_fpr_interval[rate])}"
+        f"TPR at FPR {float(rate):.1%} {with_interval(value, roc.tpr_at_fpr_interval[rate])}{said}"
         for rate, value in roc.tpr_at_fpr.items()
     ]
     if report.utility is not None:
-        lines.append(f"accuracy       {with_interval(report.utility.accuracy, report.utility.accuracy_interval)}")
+        accuracy = with_interval(report.utility.accuracy, report.utility.accuracy_interval)
+        lines.append(f"accuracy       {accuracy}{bracketed(report.utility.interval_unit)}")
     lines += [
         f"{protocol.name}: {with_interval(protocol.advantage, protocol.advantage_interval)} over "
-        f"{protocol.num_seeds} runs"
+        f"{protocol.num_seeds} runs{bracketed(protocol.interval_unit)}"
         for protocol in report.protocols
     ]
     lines += [
         f"{group.name:<15}{group.num_records} records, AUC {group.auc:.4f} [{group.auc_interval[0]:.4f}, "
-        f"{group.auc_interval[1]:.4f}], ε ≥ {down(group.epsilon.lower)}"
+        f"{group.auc_interval[1]:.4f}]{said}, ε ≥ {down(group.epsilon.lower)}"
         for group in report.groups
     ]
     return "\n".join([*lines, "", report.pdf])

@@ -1,12 +1,13 @@
 """Coverage of intervals, and false alarms of the regression test, between audits that differ in their seed alone.
 
-    OMP_NUM_THREADS=1 python tests/calibration/public_draws.py FOLDER [--level set] [--seeds 24]
+    OMP_NUM_THREADS=1 python tests/calibration/public_draws.py FOLDER [--level model] [--seeds 24]
+    OMP_NUM_THREADS=1 python tests/calibration/public_draws.py --simulated
 
 Runs the same small audit of DM with many seeds: with one public draw for all runs, and with several. Prints, for every
 figure, how far it varies between seeds over the standard error that single audits report, in how many audits the 95%
 interval covers the mean over seeds, and in how many ordered pairs of seeds the second would be called worse than the
 first (audit/gate/metrics.py) at several significances. What was computed stays in FOLDER, so the script can be
-interrupted. Then the same for intervals of another kind on simulated scores, of which the truth is known.
+interrupted. With --simulated: coverage of several intervals over draws on scores of which the law is known.
 """
 
 import argparse
@@ -125,10 +126,13 @@ def show_simulation(audits: int = 400) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=Path, nargs="?", default=Path("runs/public-draws"))
     parser.add_argument("--level", choices=tuple(COMMANDS), default="set")
     parser.add_argument("--seeds", type=int, default=24)
+    parser.add_argument("--simulated", action="store_true", help="simulated scores instead of audits")
     given = parser.parse_args()
-    given.folder.mkdir(parents=True, exist_ok=True)
-    show_audits(given.level, given.seeds, given.folder)
-    show_simulation()
+    if given.simulated:
+        show_simulation()
+    else:
+        given.folder.mkdir(parents=True, exist_ok=True)
+        show_audits(given.level, given.seeds, given.folder)
