@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 import torch
 
+from audit.draws import signals_by_draw
 from audit.executor import run_shards
 from audit.foreign import Foreign, describe_foreign, keep_sets, rehearse_foreign, score_foreign, show_foreign
 from audit.progress import ProgressBar
 from audit.reuse import borrow_shards
 from audit.settings import AuditConfig, condensation_digest
 from audit.shard import game_of, num_shards, read_shard, shard_runs
-from audit.signals import level_signals, told_members
 from audit.store import DamagedShard, RunDirectory, explain_failure, read_tensors, write_atomically, write_text
 from audit.summary import score_runs, score_table, summarise
 from condensers.errors import Incomplete
@@ -84,8 +84,7 @@ def _run(
     say("scoring")
     shards = load_shards(directory, config, ("images", "labels") if config.level == "set" else ("signals", "accuracy"))
     if foreign is None:
-        told = told_members(config, pool.num_records, game_of(config, pool.num_records).fit_runs)
-        members, scores = score_runs(config, level_signals(config.level, config, pool, shards, fit_members=told))
+        members, scores = score_runs(config, signals_by_draw(config.level, config, pool, shards))
         ledger = _load_ledger(directory, config)
         report = summarise(config, pool, members, scores, shards, ledger=ledger)
     else:
@@ -174,7 +173,7 @@ def _compute(config: AuditConfig, directory: RunDirectory, missing: list[int], s
 
 
 def load_shards(directory: RunDirectory, config: AuditConfig, seen: tuple[str, ...]) -> dict[str, np.ndarray]:
-    """What is `seen` of the runs of all shards, in order, and what their images started from."""
+    """What is `seen` of the runs of all shards, in the order of the runs, and what their images started from."""
     names = ("initial_records", *seen)
     parts: dict[str, list[np.ndarray]] = {name: [] for name in names}
     for index in range(num_shards(config)):
@@ -184,7 +183,9 @@ def load_shards(directory: RunDirectory, config: AuditConfig, seen: tuple[str, .
             raise Incomplete(f"damaged shard: {damage}; run the same command again to redo it") from None
         for name in names:
             parts[name].append(tensors[name].numpy())
-    return {name: np.concatenate(values) for name, values in parts.items()}
+    order = np.argsort(np.concatenate([shard_runs(config, index) for index in range(num_shards(config))]))
+    joined = {name: np.concatenate(values) for name, values in parts.items()}
+    return joined if config.public_draws == 1 else {name: values[order] for name, values in joined.items()}
 
 
 def _load_ledger(directory: RunDirectory, config: AuditConfig) -> Entries | None:

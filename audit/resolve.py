@@ -10,6 +10,7 @@ from attacks.victims import PRESETS, VictimConfig, check_queries, victim_network
 from audit import settings
 from audit.auxiliary import attach_auxiliary
 from audit.data.load import load_pool, pool_checksum
+from audit.draws import check_public_draws
 from audit.game import nominal_class_sizes
 from audit.settings import AuditConfig
 from condensers.errors import BadConfig
@@ -59,13 +60,14 @@ def resolve_config(attack_name: str, flags: dict[str, Any]) -> tuple[AuditConfig
     check_extractor(values, pool)
     network = None if victim is None else victim_network(pool, victim)
     shadows, shard_runs = flags["shadows"], flags["shard_runs"]
+    test_runs = _test_runs(flags["test_runs"], shadows, attack_name if attack.needs_fit_runs else None)
+    draws = check_public_draws(flags, method, test_runs=test_runs, learns=attack.needs_fit_runs)
     if shard_runs is None:
         shard_runs = min(settings.RUNS_THAT_SHARE_NOTHING, shadows)
         if network is not None:
-            shard_runs = settings.fit_shard(network, ipc * pool.num_classes, device, shadows)
+            shard_runs = settings.fit_shard(network, ipc * pool.num_classes, device, shadows // draws)
     if "compiled" in values:
         values = {**values, "compiled": should_compile(flags["compiled"], values, pool, shard_runs)}
-    test_runs = _test_runs(flags["test_runs"], shadows, attack_name if attack.needs_fit_runs else None)
     config = AuditConfig(
         attack=attack_name,
         method=method.name,
@@ -94,6 +96,7 @@ def resolve_config(attack_name: str, flags: dict[str, Any]) -> tuple[AuditConfig
         versions=settings.versions(method, attack),
         canaries=spell_canaries(canaries),
         fit_runs=check_fit_runs(flags.get("fit_runs"), shadows - test_runs),
+        public_draws=draws,
     )
     return config, pool
 

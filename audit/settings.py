@@ -30,8 +30,8 @@ MIRRORED = ("fashion-mnist", "cifar10", "celeba")
 MOST_RUNS_PER_SHARD = 64
 RUNS_THAT_SHARE_NOTHING = 16  # in a shard, where every run trains on the records with a network of its own
 # What determines the runs of a shard, whatever attack looks at them; the number of runs is not among it.
-CONDENSATION_FIELDS = ("method", "method_config", "seed", "independent_randomness", "device", "shard_runs", "threads",
-                       "data_checksum", "canaries", "versions")  # fmt: skip
+CONDENSATION_FIELDS = ("method", "method_config", "seed", "independent_randomness", "public_draws", "device",
+                       "shard_runs", "threads", "data_checksum", "canaries", "versions")  # fmt: skip
 VICTIM_FIELDS = ("victim_config", "queries")
 
 
@@ -69,6 +69,7 @@ class AuditConfig:
     versions: dict[str, str]
     canaries: str = ""
     fit_runs: int | None = None
+    public_draws: int = 1
     foreign: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:

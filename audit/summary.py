@@ -5,16 +5,17 @@ from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from attacks.canaries import ORDINARY, canary_kinds, parse_canaries
 from attacks.loss import advantage
 from attacks.registry import Observations, get_attack
 from audit.accounting.ledger import claim_from_ledger
+from audit.clustered import interval_of_runs, measure_test_runs
+from audit.draws import describe_public_randomness, num_public_draws, scores_by_draw
 from audit.estimators.one_run import bound_epsilon_one_run_split
 from audit.game import INCLUSION_PROBABILITY
 from audit.outlook import look_ahead, tradeoff_of_ledger, tradeoff_of_point
-from audit.roc import measure_roc, paper_style_ratio, record_auc
+from audit.roc import paper_style_ratio, record_auc
 from audit.settings import AuditConfig
 from audit.shard import game_of
 from audit.signals import told_members
@@ -32,15 +33,18 @@ PROTOCOL_RECORDS = 1000
 def score_runs(config: AuditConfig, signals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Membership and scores of the test runs, `[test runs, records]` each."""
     game = game_of(config, signals.shape[1])
-    fit_members, members = (told_members(config, signals.shape[1], runs) for runs in (game.fit_runs, game.test_runs))
     attack = get_attack(config.attack)
-    observations = Observations(
-        fit_signals=signals[list(game.fit_runs)],
-        fit_members=fit_members,
-        test_signals=signals[list(game.test_runs)],
-        ratios=config.level == "set",
-    )
-    return members, attack.score(observations, attack.config(**config.attack_config))
+
+    def score(draw: int) -> np.ndarray:
+        observations = Observations(
+            fit_signals=signals[list(game.fit_runs_of(draw))],
+            fit_members=told_members(config, signals.shape[1], game.fit_runs_of(draw)),
+            test_signals=signals[list(game.test_runs_of(draw))],
+            ratios=config.level == "set",
+        )
+        return attack.score(observations, attack.config(**config.attack_config))
+
+    return told_members(config, signals.shape[1], game.test_runs), scores_by_draw(config, score)
 
 
 def score_table(config: AuditConfig, members: np.ndarray, scores: np.ndarray) -> pd.DataFrame:
@@ -69,7 +73,7 @@ def summarise(
 
     The headline is the bound over all records, canaries among them: decided here, before any score is seen.
     """
-    roc = measure_roc(members, scores, confidence=config.confidence, seed=config.seed)
+    roc = measure_test_runs(config, members, scores)
     headline = bound_epsilon_one_run_split(members, scores, delta=config.delta, confidence=config.confidence)
     pure = bound_epsilon_one_run_split(members, scores, delta=0.0, confidence=config.confidence)
     ratio = paper_style_ratio(roc)
@@ -89,7 +93,7 @@ def summarise(
         claimed=claimed,
         roc=roc,
         paper_style_epsilon=ratio.lower if ratio else None,
-        utility=_utility(shards["accuracy"], config.confidence) if config.level == "model" else None,
+        utility=_utility(config, shards["accuracy"], pool.num_records) if config.level == "model" else None,
         game=schema.Game(
             num_records=pool.num_records,
             num_classes=pool.num_classes,
@@ -97,7 +101,8 @@ def summarise(
             num_fit_runs=len(game.fit_runs),
             num_test_runs=len(game.test_runs),
             inclusion_probability=INCLUSION_PROBABILITY,
-            public_randomness=_public_randomness(config),
+            public_randomness=describe_public_randomness(config),
+            public_draws=num_public_draws(config),
             membership_shuffled=config.shuffle_membership,
             seed=config.seed,
         ),
@@ -115,12 +120,6 @@ def summarise(
     )
 
 
-def _public_randomness(config: AuditConfig) -> str:
-    if get_method(config.method).releases == "network":
-        return "none: a network is trained from randomness of its run alone"
-    return "one per run" if config.independent_randomness else "shared by all runs"
-
-
 def group_records(
     config: AuditConfig, pool: Pool, members: np.ndarray, scores: np.ndarray
 ) -> tuple[schema.RecordGroup, ...]:
@@ -136,7 +135,7 @@ def group_records(
     groups = []
     for place, name in enumerate((ORDINARY, *counts)):
         own = kinds == place
-        roc = measure_roc(members[:, own], scores[:, own], confidence=config.confidence, seed=config.seed)
+        roc = measure_test_runs(config, members[:, own], scores[:, own])
         bound = bound_epsilon_one_run_split(
             members[:, own],
             scores[:, own],
@@ -191,7 +190,7 @@ def threat_model(config: AuditConfig) -> tuple[str, ...]:
         else "The adversary does not know the networks, augmentations and starting noise of the audited condensation."
         if config.independent_randomness
         else "The adversary knows the public randomness of the condensation (networks, augmentations, starting noise), "
-        f"which all runs share{'' if config.level == 'set' else '; the training of the victim stays unknown'}."
+        f"{_shared_by(config)}{'' if config.level == 'set' else '; the training of the victim stays unknown'}."
     )
     learns = (
         "The adversary knows all records of the pool with their labels and has condensed random halves of them "
@@ -210,6 +209,12 @@ def threat_model(config: AuditConfig) -> tuple[str, ...]:
         else ()
     )
     return (*told, f"Level {config.level}: the adversary sees {sees}.", knows, learns, *planted)
+
+
+def _shared_by(config: AuditConfig) -> str:
+    if config.public_draws == 1:
+        return "which all runs share"
+    return f"of which there are {config.public_draws} draws: the attack on a run learns from runs of its own draw only"
 
 
 def most_exposed(pool: Pool, members: np.ndarray, scores: np.ndarray) -> tuple[schema.ExposedRecord, ...]:
@@ -249,22 +254,15 @@ def _tradeoff(config: AuditConfig, ledger: Entries | None) -> schema.Tradeoff | 
     return tradeoff_of_point(config.claim, config.delta)
 
 
-def _utility(accuracy: np.ndarray, confidence: float) -> schema.Utility:
-    """Mean accuracy over runs with a normal interval."""
+def _utility(config: AuditConfig, accuracy: np.ndarray, num_records: int) -> schema.Utility:
+    """Mean accuracy over runs with Student's interval over runs or public draws."""
+    interval, unit = interval_of_runs(config, np.arange(len(accuracy)), accuracy, num_records // 2)
     return schema.Utility(
         accuracy=float(accuracy.mean()),
-        accuracy_interval=_interval_of_mean(accuracy, confidence),
+        accuracy_interval=interval,
         measured_on="records that the run left out",
+        interval_unit=unit,
     )
-
-
-def _interval_of_mean(values: np.ndarray, confidence: float) -> tuple[float, float]:
-    """Student interval of a mean over runs; the point itself where there is one run."""
-    mean = float(values.mean())
-    if len(values) < 2:
-        return mean, mean
-    reach = float(stats.t.ppf((1 + confidence) / 2, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
-    return mean - reach, mean + reach
 
 
 def _protocols(
@@ -274,7 +272,7 @@ def _protocols(
     if config.attack != "loss":
         return ()
     first = config.shadows - config.test_runs
-    tables: dict[str, list[float]] = {"Table 2": [], "Table 1": []}
+    tables: dict[str, list[tuple[int, float, int]]] = {"Table 2": [], "Table 1": []}
     for position in range(len(scores)):
         generator = stream(config.seed, "loss protocol", first + position)
         inside, outside = np.flatnonzero(members[position]), np.flatnonzero(~members[position])
@@ -283,22 +281,27 @@ def _protocols(
         for table, positives, negatives in (("Table 2", inside, outside), ("Table 1", started, others)):
             found = advantage(scores[position], positives, negatives, generator, PROTOCOL_RECORDS)
             if found is not None:
-                tables[table].append(found)
+                tested = 2 * min(len(positives) // 2, len(negatives) // 2, PROTOCOL_RECORDS)
+                tables[table].append((first + position, found, tested))
     notes = {
         "Table 2": "members against non-members; threshold from one half, advantage on the other",
         "Table 1": "records that images were initialised from, against as many other members",
     }
-    return tuple(
-        schema.Protocol(
-            name=f"loss advantage, {table}",
-            source=f"Dong et al., arXiv:2206.00240, {table}",
-            advantage=float(np.mean(values)),
-            advantage_interval=_interval_of_mean(np.array(values), config.confidence),
-            num_seeds=len(values),
-            note=notes[table],
-        )
-        for table, values in tables.items()
-        if values
+    return tuple(_protocol(config, table, found, notes[table]) for table, found in tables.items() if found)
+
+
+def _protocol(config: AuditConfig, table: str, found: list[tuple[int, float, int]], note: str) -> schema.Protocol:
+    """Of run, advantage and records tested. An advantage a is an accuracy of (1 + a)/2, which has an interval."""
+    runs, advantages = np.array([run for run, _, _ in found]), np.array([value for _, value, _ in found])
+    (low, high), unit = interval_of_runs(config, runs, (1 + advantages) / 2, min(tested for _, _, tested in found))
+    return schema.Protocol(
+        name=f"loss advantage, {table}",
+        source=f"Dong et al., arXiv:2206.00240, {table}",
+        advantage=float(advantages.mean()),
+        advantage_interval=(2 * low - 1, 2 * high - 1),
+        num_seeds=len(advantages),
+        note=note,
+        interval_unit=unit,
     )
 
 
@@ -328,6 +331,8 @@ def reproduction_command(config: AuditConfig) -> str:
         parts.append(f"--canaries {config.canaries}")
     if config.independent_randomness:
         parts.append("--independent-randomness")
+    if config.public_draws > 1:
+        parts.append(f"--public-draws {config.public_draws}")
     if config.shuffle_membership:
         parts.append("--shuffle-membership")
     if "compiled" in config.method_config:

@@ -12,6 +12,7 @@ from scipy.stats import norm
 from reports.allowed import FEWEST, allowed_at, allowed_region, lies_outside
 from reports.distributions import Floats, RecordExposure, ScoreHistogram
 from reports.epsilon_rows import EpsilonRow, right_end
+from reports.interval_units import name_interval
 from reports.rounding import decimals_apart, down, percent, up
 from reports.schema import Claim, EpsilonBound, HasCurve
 from reports.style import ALLOWED, BLUE, GREY, INK, ORANGE, PALE, VERMILLION
@@ -152,7 +153,7 @@ def _draw_roc(axes: Axes, report: HasCurve, grid: Floats, num_nonmembers: int, *
         color=BLUE,
         alpha=0.25,
         linewidth=0,
-        label=f"{share} interval over {roc.interval_unit}s",
+        label=name_interval(share, roc.interval_unit),
     )
     axes.plot(rates, curve["true_positive_rate"], color=BLUE, linewidth=1.7, label="this attack")
     if region is None:

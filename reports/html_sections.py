@@ -12,6 +12,7 @@ from reports.allowed import allowed_region, explain_outside
 from reports.any_report import AnyReport
 from reports.epsilon_rows import rows_of_bounds, rows_of_ladder
 from reports.gallery import Gallery, Panel, Pixels
+from reports.interval_units import bracketed, noted
 from reports.material import Material
 from reports.mosaic import arrange, compose
 from reports.page_closing import flatten
@@ -195,6 +196,7 @@ def _roc(material: Material, identity: str) -> str:
             paragraph(explain_roc(num_nonmembers), "note"),
             paragraph(explain_outside(report, region, num_nonmembers), "note") if region is not None else "",
             table(rates_table(report, num_nonmembers)),
+            paragraph(noted(report.roc.interval_unit).strip(), "note"),
         ]
     )
 
@@ -226,7 +228,8 @@ def _groups(report: Report) -> str:
     groups = groups_of(report)
     if not groups:
         return ""
-    return heading("Ordinary records and canaries") + table(groups_table(groups)) + paragraph(GROUPS_NOTE, "note")
+    note = f"{GROUPS_NOTE}{noted(report.roc.interval_unit)}"
+    return heading("Ordinary records and canaries") + table(groups_table(groups)) + paragraph(note, "note")
 
 
 def _synthetic(gallery: Gallery) -> str:
@@ -249,7 +252,8 @@ def _utility(report: Report) -> str:
         return heading("Utility") + paragraph("Not measured.")
     figure, interval = measured_percent(report.utility.accuracy, report.utility.accuracy_interval)
     text = (
-        f"{trained_network(report)} reaches an accuracy of {figure} {interval} on "
+        f"{trained_network(report)} reaches an accuracy of {figure} {interval}"
+        f"{bracketed(report.utility.interval_unit)} on "
         f"{report.utility.measured_on.rstrip('.')}."
     )
     return heading("Utility") + paragraph(text)
@@ -287,6 +291,7 @@ def _bounds(report: Report) -> str:
     parts.append(paragraph(f"{explain_headline(report.epsilon)} {RATIO_NOTE}", "note"))
     if report.protocols:
         parts += [heading("Published protocols, run as published"), table(protocols_table(report))]
+        parts += [paragraph(noted(report.protocols[0].interval_unit).strip(), "note")]
     return "".join(parts)
 
 

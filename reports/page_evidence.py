@@ -3,6 +3,7 @@
 from reports.allowed import allowed_region, explain_outside
 from reports.distributions import ScoreHistogram
 from reports.figures import draw_roc_linear, draw_roc_logarithmic, draw_scores
+from reports.interval_units import noted
 from reports.layout import Document, put_axes, put_text
 from reports.schema import Report
 from reports.style import CAPTION, MARGIN, TEXT_WIDTH
@@ -26,7 +27,8 @@ def set_roc(document: Document, report: Report, *, num_nonmembers: int) -> None:
         document.paragraph(explain_outside(report, region, num_nonmembers), CAPTION)
     document.heading("True positive rates at low false positive rates")
     table = rates_table(report, num_nonmembers)
-    document.table(table.columns, table.rows)
+    document.table(table.columns, table.rows, after=3)
+    document.paragraph(noted(report.roc.interval_unit).strip(), CAPTION)
 
 
 def set_scores(document: Document, histogram: ScoreHistogram) -> None:
@@ -50,3 +52,4 @@ def set_bounds(document: Document, report: Report) -> None:
         document.heading("Published protocols, run as published")
         table = protocols_table(report)
         document.table(table.columns, table.rows)
+        document.paragraph(noted(report.protocols[0].interval_unit).strip(), CAPTION)

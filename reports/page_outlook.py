@@ -8,6 +8,7 @@ import numpy as np
 from reports.epsilon_rows import EpsilonRow, rows_of_ladder
 from reports.figures import draw_epsilon_rows
 from reports.gallery import Panel
+from reports.interval_units import noted
 from reports.layout import Document, shorten
 from reports.mosaic import Mosaic, draw_mosaic
 from reports.schema import Ladder, Report
@@ -42,7 +43,7 @@ def set_groups(document: Document, report: Report) -> None:
     document.heading("Ordinary records and canaries")
     table = groups_table(groups)
     document.table(table.columns, table.rows, after=3)
-    document.paragraph(GROUPS_NOTE, CAPTION)
+    document.paragraph(f"{GROUPS_NOTE}{noted(report.roc.interval_unit)}", CAPTION)
 
 
 def set_outlook(document: Document, report: Report) -> None:

@@ -10,6 +10,8 @@ import typing
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from reports.interval_units import RUNS
+
 SCHEMA = "condensation-audit/1"
 VERDICTS = ("REFUTED", "NOT REFUTED", "NO CLAIM")
 
@@ -53,10 +55,13 @@ class Claim:
 
 @dataclass(frozen=True, kw_only=True)
 class Roc:
-    """Operating characteristic on the test runs; intervals by bootstrap over runs.
+    """Operating characteristic on the test runs; `interval_unit` (reports/interval_units.py) says what its intervals
+    are taken over.
 
-    Of a single run nothing but its records can be resampled: `interval_unit` is then "record", and the intervals take
-    the scores of a run for independent. They do not say what another run would show.
+    "public draws": they say what another audit would show, with other networks and other starting noise. "runs, given
+    this public randomness": they say what other runs with the same would show. "runs": every run has its own.
+    "records": of a single run nothing but its records can be resampled, as if their scores were independent; that does
+    not say what another run would show.
     `curve` holds `false_positive_rate`, `true_positive_rate`, `lower` and `upper` of the latter on a
     fixed grid of the former.
     """
@@ -69,7 +74,7 @@ class Roc:
     balanced_accuracy_interval: tuple[float, float]
     interval_confidence: float
     curve: dict[str, list[float]]
-    interval_unit: str = "run"
+    interval_unit: str = RUNS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,11 +84,12 @@ class Utility:
     accuracy: float
     accuracy_interval: tuple[float, float]
     measured_on: str
+    interval_unit: str = RUNS
 
 
 @dataclass(frozen=True, kw_only=True)
 class Game:
-    """How membership was decided and who knew what."""
+    """How membership was decided and who knew what. `public_draws` are independent draws of the public randomness."""
 
     num_records: int
     num_classes: int
@@ -94,6 +100,7 @@ class Game:
     public_randomness: str
     membership_shuffled: bool
     seed: int
+    public_draws: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +124,7 @@ class Protocol:
     advantage_interval: tuple[float, float]
     num_seeds: int
     note: str
+    interval_unit: str = RUNS
 
 
 @dataclass(frozen=True, kw_only=True)

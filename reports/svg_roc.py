@@ -13,6 +13,7 @@ from reports.allowed import FEWEST, allowed_at, allowed_region, lies_outside
 from reports.any_report import AnyReport, Corner, NamedCurve
 from reports.distributions import Floats
 from reports.figures import lowest_rate
+from reports.interval_units import bracketed, name_interval
 from reports.labels import place_labels
 from reports.rounding import decimals_of, measured, percent, up_percent
 from reports.schema import HasCurve, Roc
@@ -162,11 +163,12 @@ def _legend(kinds: Sequence[str], roc: Roc) -> str:
         "refutes": "attempt that refutes",
         "corner": "attempt",
         "chance": "chance",
-        "band": f"{percent(roc.interval_confidence)} interval over {roc.interval_unit}s",
+        "band": name_interval(percent(roc.interval_confidence), roc.interval_unit),
         "line": "this attack",
     }
-    left, top = _RIGHT - 252, _BOTTOM - 10 - 19 * len(kinds)
-    parts = [box(left, top - 4, 246, 19 * len(kinds) + 8, class_="legend")]
+    width = 246 if max(len(names[kind]) for kind in kinds) <= 32 else 306
+    left, top = _RIGHT - width - 6, _BOTTOM - 10 - 19 * len(kinds)
+    parts = [box(left, top - 4, width, 19 * len(kinds) + 8, class_="legend")]
     for place, kind in enumerate(kinds):
         y = top + 19 * place + 9
         match kind:
@@ -253,7 +255,7 @@ def _words(report: HasCurve, num_nonmembers: int) -> list[list[str]]:
 
 def _in_words(roc: Roc) -> str:
     figure, interval = measured(roc.auc, roc.auc_interval)
-    return f"AUC {figure} {interval}"
+    return f"AUC {figure} {interval}{bracketed(roc.interval_unit)}"
 
 
 def _rate(rate: float) -> str:

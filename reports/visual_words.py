@@ -1,5 +1,6 @@
 """What the pages of `audit visual` say, the same on paper and on the screen."""
 
+from reports.interval_units import RECORDS
 from reports.layout import Column
 from reports.rounding import count, down, measured, probability
 from reports.tables import Table
@@ -86,8 +87,8 @@ def roc_title(report: VisualReport) -> str:
 
 
 def roc_note(report: VisualReport) -> str:
-    resampled = "runs"
-    if report.roc.interval_unit == "record":
+    resampled = report.roc.interval_unit
+    if resampled == RECORDS:
         resampled = "the records of the one set, as if their distances were independent: no statement about another set"
     return (
         "Every record of the pool is scored by minus its distance to the nearest synthetic image of its class; band "

@@ -38,6 +38,9 @@ OPTIONS: list[Callable[[Callable[..., Any]], Callable[..., Any]]] = [
     click.option("--epsilon", type=float, help="Calibrate a private method's noise to this ε at --delta."),
     click.option("--independent-randomness", is_flag=True,
                  help="Every run draws its own networks and noise: the papers' terms; slower."),
+    click.option("--public-draws", type=int, default=1, show_default=True,
+                 help="Divide the runs into this many groups with networks, augmentations and starting noise of their "
+                      "own; intervals are then over draws."),
     click.option("--shuffle-membership", is_flag=True,
                  help="Control: tell the attack coins that decided nothing. It must find nothing."),
     click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything."),
@@ -138,9 +141,10 @@ def _num_cores() -> int:
 
 
 def _for_people(report: Any) -> str:
+    from reports.interval_units import bracketed
     from reports.rounding import down, percent
 
-    roc, bound = report.roc, report.epsilon
+    roc, bound, said = report.roc, report.epsilon, bracketed(report.roc.interval_unit)
 
     def with_interval(value: float, interval: tuple[float, float]) -> str:
         return f"{value:.2%} [{interval[0]:.2%}, {interval[1]:.2%}]"
@@ -150,23 +154,23 @@ def _for_people(report: Any) -> str:
         "",
         f"ε              ≥ {down(bound.lower)}  ({percent(bound.confidence)} confidence, δ = {bound.delta:g}, "
         f"{bound.estimator}, {bound.num_trials} coins; a perfect attack would have shown {down(bound.ceiling)})",
-        f"AUC            {roc.auc:.4f} [{roc.auc_interval[0]:.4f}, {roc.auc_interval[1]:.4f}]"
-        f"{'' if roc.interval_unit == 'run' else '  (over the records of one set, as if independent: no more)'}",
+        f"AUC            {roc.auc:.4f} [{roc.auc_interval[0]:.4f}, {roc.auc_interval[1]:.4f}]{said}",
     ]
     lines += [
-        f"TPR at FPR {float(rate):.1%} {with_interval(value, roc.tpr_at_fpr_interval[rate])}"
+        f"TPR at FPR {float(rate):.1%} {with_interval(value, roc.tpr_at_fpr_interval[rate])}{said}"
         for rate, value in roc.tpr_at_fpr.items()
     ]
     if report.utility is not None:
-        lines.append(f"accuracy       {with_interval(report.utility.accuracy, report.utility.accuracy_interval)}")
+        accuracy = with_interval(report.utility.accuracy, report.utility.accuracy_interval)
+        lines.append(f"accuracy       {accuracy}{bracketed(report.utility.interval_unit)}")
     lines += [
         f"{protocol.name}: {with_interval(protocol.advantage, protocol.advantage_interval)} over "
-        f"{protocol.num_seeds} runs"
+        f"{protocol.num_seeds} runs{bracketed(protocol.interval_unit)}"
         for protocol in report.protocols
     ]
     lines += [
         f"{group.name:<15}{group.num_records} records, AUC {group.auc:.4f} [{group.auc_interval[0]:.4f}, "
-        f"{group.auc_interval[1]:.4f}], ε ≥ {down(group.epsilon.lower)}"
+        f"{group.auc_interval[1]:.4f}]{said}, ε ≥ {down(group.epsilon.lower)}"
         for group in report.groups
     ]
     return "\n".join([*lines, "", report.pdf])

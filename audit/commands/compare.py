@@ -15,7 +15,8 @@ from audit.commands.attack import with_options
     "--attacks",
     default=None,
     metavar="ATTACK:LEVEL[:FIT_RUNS],…",
-    help="What to compare; default: loss, rmia and lira at both levels with few and with all fit runs.",
+    help="What to compare; default: loss, rmia and lira at both levels with few and with all fit runs. "
+    "FIT_RUNS are those of each public draw.",
 )
 @click.option("--shadows", type=int, default=256, show_default=True, help="Condensations of random halves.")
 @with_options  # fmt: skip
@@ -25,6 +26,7 @@ def compare(attacks: str | None, **flags: Any) -> int:
     Bounds are corrected for the number of attacks compared.
     """
     from audit.compare import DEFAULT_ENTRIES, parse_entries, run_comparison
+    from reports.interval_units import bracketed
     from reports.rounding import down
 
     say: Callable[[str], None] = lambda line: print(f"audit: {line}", file=sys.stderr, flush=True)  # noqa: E731
@@ -38,7 +40,7 @@ def compare(attacks: str | None, **flags: Any) -> int:
         low, high = roc["auc_interval"]
         at = roc["tpr_at_fpr"]
         click.echo(
-            f"{entry['label']:<26} AUC {roc['auc']:.4f} [{low:.4f}, {high:.4f}]  "
+            f"{entry['label']:<26} AUC {roc['auc']:.4f} [{low:.4f}, {high:.4f}]{bracketed(roc['interval_unit'])}  "
             f"TPR {at['0.01']:.2%} at FPR 1%, {at['0.001']:.2%} at 0.1%  ε ≥ {down(bound['lower'])}"
         )
     click.echo(f"\n{folder / 'roc.png'}")

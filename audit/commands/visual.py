@@ -240,6 +240,7 @@ def num_cores() -> int:
 
 def for_people(report: Any) -> str:
     from audit.visual import describe_finding
+    from reports.interval_units import bracketed
     from reports.rounding import down, percent, probability
 
     lines = [f"{report.verdict}  {report.verdict_reason}", "", report.finding]
@@ -250,7 +251,7 @@ def for_people(report: Any) -> str:
             f"(adjusted for the number of distances: {probability(finding.p_value_adjusted)})",
             f"{'':<15}ε ≥ {down(finding.bound.lower)} ({percent(finding.bound.confidence)} confidence, δ = "
             f"{finding.bound.delta:g}; had every guess been right: {down(finding.most_certifiable)}), "
-            f"AUC {finding.roc.auc:.4f} [{low:.4f}, {high:.4f}]",
+            f"AUC {finding.roc.auc:.4f} [{low:.4f}, {high:.4f}]{bracketed(finding.roc.interval_unit)}",
         ]
     lines += [f"{left.name:<15}not computed: {left.why}" for left in report.not_computed]
     return "\n".join([*lines, "", report.pdf])
