@@ -21,7 +21,8 @@ class EpsilonBound:
     `kind` is "bound" (a lower confidence bound, valid under `assumptions`), "credible" (a Bayesian
     interval) or "no bound" (a point estimate). `unit` is what one trial is: "run" (independent
     condensations) or "record" (independent membership coins). `ceiling` is what a perfect attack would
-    have certified with as many trials. `adjacency` is the neighbouring relation that ε speaks of.
+    have certified with as many trials. `adjacency` is the neighbouring relation that ε speaks of. `guess_fractions`
+    are the shares of the coins guessed as members and as non-members, where other runs chose them.
     """
 
     lower: float
@@ -39,6 +40,7 @@ class EpsilonBound:
     threshold_choice: str = ""
     counts: dict[str, int] = field(default_factory=dict)
     num_tries: int = 1
+    guess_fractions: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -262,7 +264,9 @@ def _report_from(raw: dict[str, Any]) -> Report:
         ceiling = math.inf if entry["ceiling"] is None else entry["ceiling"]
         # Of all numbers only an infinite ratio (no false positive) and an infinite ceiling are written as null.
         lower = math.inf if entry["lower"] is None else entry["lower"]
-        return EpsilonBound(**{**entry, "ceiling": ceiling, "lower": lower, "assumptions": tuple(entry["assumptions"])})
+        fractions = None if entry.get("guess_fractions") is None else tuple(entry["guess_fractions"])
+        typed = {"ceiling": ceiling, "lower": lower, "guess_fractions": fractions}
+        return EpsilonBound(**{**entry, **typed, "assumptions": tuple(entry["assumptions"])})
 
     def ladder(entry: dict[str, Any]) -> Ladder:
         rows = [{**row, "ceiling": math.inf if row["ceiling"] is None else row["ceiling"]} for row in entry["rows"]]
