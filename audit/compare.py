@@ -15,7 +15,8 @@ import numpy as np
 
 from attacks.registry import Observations, get_attack
 from audit.commands.attack import perform_attack
-from audit.estimators.one_run import bound_epsilon_one_run_split
+from audit.crossfit import cross_fit_runs
+from audit.headline import bound_coins
 from audit.pipeline import load_shards
 from audit.resolve import resolve_config
 from audit.roc import measure_roc
@@ -95,7 +96,7 @@ def run_comparison(entries: tuple[Entry, ...], flags: dict[str, Any], say: Calla
     report = perform_attack("lira", flags, say)
     directory = RunDirectory(Path(report.run_directory))
     shards = load_shards(directory, config, ("signals", "images", "labels"))
-    compared = [_score(entry, config, pool, shards, len(entries), say) for entry in entries]
+    compared = [_score(entry, config, pool, shards, config.tries * len(entries), say) for entry in entries]
     folder = directory.path.with_name(directory.path.name.replace("lira-", "compare-", 1))
     folder.mkdir(exist_ok=True)
     record = {
@@ -129,13 +130,19 @@ def _score(
         ratios=entry.level == "set",
     )
     scores = attack.score(observations, attack.config())
+    fitted = cross_fit_runs(attack, attack.config(), entry.level, config, pool, shards, fit_members)
     return Compared(
         attack=entry.attack,
         level=entry.level,
         num_fit_runs=num_fit,
         num_records=int(known.sum()),
         roc=measure_roc(members[:, known], scores, confidence=config.confidence, seed=config.seed),
-        epsilon=bound_epsilon_one_run_split(
-            members[:, known], scores, delta=config.delta, confidence=config.confidence, num_tries=tries
+        epsilon=bound_coins(
+            members[:, known],
+            scores,
+            delta=config.delta,
+            confidence=config.confidence,
+            fitted=None if fitted is None else fitted.of(known),
+            num_tries=tries,
         ),
     )

@@ -94,6 +94,7 @@ def resolve_config(attack_name: str, flags: dict[str, Any]) -> tuple[AuditConfig
         versions=settings.versions(method, attack),
         canaries=spell_canaries(canaries),
         fit_runs=check_fit_runs(flags.get("fit_runs"), shadows - test_runs),
+        tries=flags.get("tries", 1),
     )
     return config, pool
 

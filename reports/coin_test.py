@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from reports.rounding import count, percent
+
 
 @dataclass(frozen=True, kw_only=True)
 class CoinTest:
@@ -22,3 +24,21 @@ class CoinTest:
     assumptions: tuple[str, ...]
     estimator: str = "one-run-curve"
     unit: str = "record"
+
+
+def describe_coin_test(test: CoinTest) -> str:
+    """What was seen, for a sentence."""
+    return (
+        f"{count(test.counts['correct'])} right of {count(test.counts['guesses'])} guesses about "
+        f"{count(test.counts['coins'])} coins (p = {test.p_value:.2g})"
+    )
+
+
+def explain_coin_test(test: CoinTest) -> str:
+    """The paragraph below the table of bounds."""
+    return (
+        f"Test of the claim's whole trade-off curve ({test.curve}) from the same coins: "
+        f"{'REFUTED' if test.refuted else 'not refuted'}, {describe_coin_test(test)}. Numbers of guesses: "
+        f"{test.threshold_choice}. A true claim is refuted in at most {percent(1 - test.confidence)} of such audits, "
+        "by the bound or by this test: the two share the error."
+    )

@@ -10,6 +10,8 @@ import typing
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from reports.coin_test import CoinTest
+
 SCHEMA = "condensation-audit/1"
 VERDICTS = ("REFUTED", "NOT REFUTED", "NO CLAIM")
 
@@ -230,6 +232,7 @@ class Report:
     ladder: Ladder | None = None
     schema: str = SCHEMA
     groups: tuple[RecordGroup, ...] = ()
+    curve_test: CoinTest | None = None
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
@@ -276,6 +279,9 @@ def _report_from(raw: dict[str, Any]) -> Report:
         rates = {name: tuple(entry[name]) for name in ("false_positive_rate", "true_positive_rate")}
         return Tradeoff(**{**entry, **rates})
 
+    def coin_test(entry: dict[str, Any]) -> CoinTest:
+        return CoinTest(**{**entry, "assumptions": tuple(entry["assumptions"])})
+
     typed = {
         "epsilon": bound(raw["epsilon"]),
         "bounds": tuple(bound(entry) for entry in raw["bounds"]),
@@ -290,6 +296,7 @@ def _report_from(raw: dict[str, Any]) -> Report:
         "tradeoff": None if raw.get("tradeoff") is None else tradeoff(raw["tradeoff"]),
         "outlook": tuple(Outlook(**entry) for entry in raw.get("outlook", ())),
         "ladder": None if raw.get("ladder") is None else ladder(raw["ladder"]),
+        "curve_test": None if raw.get("curve_test") is None else coin_test(raw["curve_test"]),
         "groups": tuple(
             RecordGroup(**{**entry, "epsilon": bound(entry["epsilon"])}) for entry in raw.get("groups", ())
         ),

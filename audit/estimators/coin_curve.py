@@ -4,8 +4,8 @@ the curve that is claimed.
 An (epsilon, delta) point at delta = 1e-5 allows far more right guesses than the curve that an accountant proves.
 
 Assumption: as one_run.py, and of the mechanism only what the claim itself states: that this curve bounds every test of
-one coin, in both directions. Guarantee: a true claim is refuted with probability at most 1 - confidence, and the p-value
-is at most t with probability at most t; recursion.py has the argument. Unit: records (coins).
+one coin, in both directions. Guarantee: a true claim is refuted with probability at most 1 - confidence, and the
+p-value is at most t with probability at most t; recursion.py has the argument. Unit: records (coins).
 """
 
 from typing import TYPE_CHECKING
@@ -32,9 +32,7 @@ def coin_p_values(least_wrong: LeastWrong, guesses: GuessCounts, num_steps: int 
     pairs = np.stack([guesses.num_guesses.ravel(), guesses.num_correct.ravel()])
     distinct, place = np.unique(pairs, axis=1, return_inverse=True)
     found = [
-        p_value(
-            least_wrong, num_coins=guesses.num_coins, num_guesses=total, num_correct=correct, num_steps=num_steps
-        )
+        p_value(least_wrong, num_coins=guesses.num_coins, num_guesses=total, num_correct=correct, num_steps=num_steps)
         for total, correct in distinct.T.tolist()
     ]
     return np.array(found)[place.ravel()].reshape(guesses.num_correct.shape)

@@ -1,5 +1,6 @@
 """Epsilon from many membership coins against the trade-off function of (epsilon, delta)-DP itself: the recursion of
-Mahloujifar, Melis, Chaudhuri 2024, arXiv:2410.22235, on f(x) = max(0, 1 - delta - e^epsilon x, e^-epsilon (1 - delta - x)).
+Mahloujifar, Melis, Chaudhuri 2024, arXiv:2410.22235, on
+f(x) = max(0, 1 - delta - e^epsilon x, e^-epsilon (1 - delta - x)).
 
 Assumption: as one_run.py: fair independent coins, numbers of guesses fixed before the tested coins are seen, an attack
 fitted on other runs. No family of mechanisms is granted. Guarantee: the reported epsilon exceeds the true one with
@@ -14,7 +15,8 @@ e^epsilon / (1 + e^epsilon), and p_{v-1} = (e^-epsilon (s v - m delta) - s (r - 
 s + p_{v-1} P[Bin <= v - 1] / P[Bin = v - 1] > 1, and the smallest such s is
 p = (x + e^-epsilon m delta) / (x + e^-epsilon v - (r - v)), x = (r - v + 1) P[Bin = v - 1] / P[Bin <= v - 1].
 The other line of f is reached only where R + H > 1 >= r / m, that is, after rejection: f(y) = y at y = (1 - delta) /
-(1 + e^epsilon), and for R > 1 - y both lines give H' > 1 - R. The tests hold this form against the recursion step by step.
+(1 + e^epsilon), and for R > 1 - y both lines give H' > 1 - R. The tests hold this form against the recursion step by
+step.
 """
 
 import numpy as np

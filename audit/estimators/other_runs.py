@@ -18,24 +18,30 @@ _QUANTILES = (0.1, 0.3, 0.5, 0.7, 0.9)
 def choose_on_other_runs(
     members: Bools, scores: Floats, objective: Objective, *, num_tested: int, source: str
 ) -> Chosen:
-    """Fractions for `num_tested` coins from other coins with known members; both arrays flat."""
+    """Fractions for `num_tested` coins from other coins `[coins]` with known members."""
+    positive, negative = fractions_on_other_runs(members, scores, objective, num_tested=num_tested).tolist()
+    return Chosen(positive_fraction=positive, negative_fraction=negative, source=source)
+
+
+def fractions_on_other_runs(members: Bools, scores: Floats, objective: Objective, *, num_tested: int) -> Floats:
+    """The same for many experiments at once: `[..., coins]` to fractions `[..., 2]`."""
     coins = rank_coins(members, scores)
     made = (GUESS_PAIRS * coins.num_coins).astype(np.int64)
     seen = coins.guess(made[:, 0], made[:, 1])
-    # Half a right guess added to each side: a pair with few guesses here is no certainty there.
+    # Half a right and half a wrong guess are added: a pair with few guesses here is no certainty there.
     rates = (seen.num_correct + 0.5) / (seen.num_guesses + 1.0)
     numbers = (GUESS_PAIRS * num_tested).astype(np.int64)
-    totals = numbers.sum(axis=1)
-    expected = np.stack([stats.binom.ppf(quantile, totals, rates) for quantile in _QUANTILES], axis=-1)
-    shape = expected.shape
+    right = np.concatenate([stats.binom.ppf(quantile, numbers.sum(axis=1), rates) for quantile in _QUANTILES], axis=-1)
+    # A binomial quantile of no guess at all is -1.
+    right = np.maximum(right, 0.0).astype(np.int64)
+    positives, negatives = np.tile(numbers.T, len(_QUANTILES))
     values = objective(
         GuessCounts(
             num_coins=num_tested,
-            num_positives=np.broadcast_to(numbers[:, :1], shape).ravel(),
-            num_negatives=np.broadcast_to(numbers[:, 1:], shape).ravel(),
-            num_correct=np.maximum(expected, 0.0).astype(np.int64).ravel(),
-            thresholds=np.full(expected.size, np.nan),
+            num_positives=np.broadcast_to(positives, right.shape),
+            num_negatives=np.broadcast_to(negatives, right.shape),
+            num_correct=right,
+            thresholds=np.full(right.shape, np.nan),
         )
     )
-    positive, negative = best_pair(values.reshape(shape).mean(axis=-1)).tolist()
-    return Chosen(positive_fraction=positive, negative_fraction=negative, source=source)
+    return best_pair(values.reshape(*right.shape[:-1], len(_QUANTILES), -1).mean(axis=-2))

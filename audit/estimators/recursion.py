@@ -5,17 +5,17 @@ Setting: m fair independent coins; r of them are guessed by any function of the 
 are right, p_c = P[C = c]. f is symmetric and convex, and bounds every test of "coin j is 1" against "coin j is 0",
 whatever the other coins are. F = 1 - f, which is concave and increasing.
 
-1. Let S be a set of counts and C_j the number of right guesses about coins other than j. Write a for the probability of
-   "j is guessed 1 and C_j in S" given that coin j is 0, and b for that of "j is guessed 0 and C_j in S" given that it is
-   1. Given the other value, the same events have probability at most F(a) and F(b). As the coin is fair and F is
+1. Let S be a set of counts and C_j the number of right guesses about coins other than j. Write a for the probability
+   of "j is guessed 1 and C_j in S" given that coin j is 0, and b for that of "j is guessed 0 and C_j in S" given that
+   it is 1. Given the other value, the same events have probability at most F(a) and F(b). As the coin is fair and F is
    concave, P[j is guessed right, C_j in S] <= (F(a) + F(b)) / 2 <= F((a + b) / 2) = F(P[j is guessed wrong, C_j in S]).
 2. The mean over the m coins, F being concave: sum over c in S of (c + 1) p_{c+1} / m <= F(sum over c in S of
    (r - c) p_c / m). With S = {c >= i}: R_{i+1} <= F(H_i), where R_i = sum over c >= i of c p_c / m and H_i = sum over
    c >= i of (r - c) p_c / m. Equivalently H_i >= g(R_{i+1}) with g(R) = f(1 - R), as f is its own inverse.
 3. Let P[C >= v] >= s. The recursion starts from R = s v / m and H = s (r - v) / m and takes, for i = v - 1, ..., 0,
    H' = max(H, g(R)) and R' = R + i / (r - i) (H' - H), as p_i enters both sums. It yields the least R_0 + H_0: with
-   T = R + H, and a star for the recursion, T_i >= T*_i and R_i - R*_i >= (i / r) (T_i - T*_i) hold for i = v, and if they
-   hold for i + 1 they hold for i. (The second: the step adds (i / r) (T_i - T_{i+1}) to R, and
+   T = R + H, and a star for the recursion, T_i >= T*_i and R_i - R*_i >= (i / r) (T_i - T*_i) hold for i = v, and if
+   they hold for i + 1 they hold for i. (The second: the step adds (i / r) (T_i - T_{i+1}) to R, and
    T_{i+1} >= T*_{i+1}. The first: nothing to show where H* stays; else H_i >= g(R_{i+1}) >= g(R*_{i+1}) = H*_i, and
    T_i = r / (r - i) (H_i + R_{i+1}) - i / (r - i) T_{i+1}, so T_i - T*_i >= (T_{i+1} - T*_{i+1}) / (r - i) >= 0.)
 4. Probabilities sum to 1: R_0 + H_0 = r / m. Where the recursion passes r / m, P[C >= v] >= s is impossible, so
@@ -90,7 +90,7 @@ def p_value(
 
 
 def least_wrong_of_point(epsilon: float, delta: float) -> LeastWrong:
-    """For f(x) = max(0, 1 - delta - e^epsilon x, e^-epsilon (1 - delta - x)), all that an (epsilon, delta) point says."""
+    """For f(x) = max(0, 1 - delta - e^epsilon x, e^-epsilon (1 - delta - x)), which is all that such a claim says."""
     growth = math.exp(epsilon)
     return lambda right: max(0.0, 1.0 - delta - growth * (1.0 - right), (right - delta) / growth)
 

@@ -1,0 +1,97 @@
+"""Fit runs scored by attacks that were not fitted on them, so that choices are made without looking at a test run.
+
+Whole fit runs are divided into folds. For each fold signals and attack are fitted on the other folds and score the runs
+of this one, whose members are known. What is chosen on these scores (numbers of guesses) depends on fit runs alone;
+all test runs are left for the test. In a control with shuffled membership the decoy coins of the fit runs are used
+throughout.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from attacks.registry import Attack, Observations, get_attack
+from audit.settings import AuditConfig
+from audit.shard import game_of
+from audit.signals import embed_publicly, level_signals, told_members
+from condensers.pool import Pool
+
+NUM_FOLDS = 4
+FEWEST_FIT_RUNS = 16  # with fewer, an attack fitted on three quarters of them says little about one fitted on all
+
+# (rows to fit on, rows to score) -> scores [rows, records], NaN for records that cannot be scored
+ScoreFold = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CrossFitted:
+    """Members and scores of the fit runs, `[fit runs, records]` each; a score is NaN where a fold could not tell."""
+
+    members: np.ndarray
+    scores: np.ndarray
+
+    def of(self, records: Any) -> "CrossFitted":
+        """The chosen records only."""
+        return CrossFitted(members=self.members[:, records], scores=self.scores[:, records])
+
+    @property
+    def coins(self) -> tuple[np.ndarray, np.ndarray]:
+        """Members and scores of the coins that were scored, flat."""
+        known = ~np.isnan(self.scores)
+        return self.members[known], self.scores[known].astype(np.float64)
+
+
+def cross_fit(fit_members: np.ndarray, score_fold: ScoreFold) -> CrossFitted | None:
+    """Score every fit run by an attack fitted on the other folds; None where there are too few fit runs."""
+    num_fit = len(fit_members)
+    if num_fit < FEWEST_FIT_RUNS:
+        return None
+    scores = np.full(fit_members.shape, np.nan, dtype=np.float32)
+    for fold in range(NUM_FOLDS):
+        held = np.arange(num_fit) % NUM_FOLDS == fold
+        scores[held] = score_fold(np.flatnonzero(~held), np.flatnonzero(held))
+    if np.isnan(scores).all():
+        return None
+    return CrossFitted(members=fit_members, scores=scores)
+
+
+def cross_fit_audit(config: AuditConfig, pool: Pool, shards: dict[str, np.ndarray]) -> CrossFitted | None:
+    """The fit runs of an audit, under its own attack at its own level."""
+    attack = get_attack(config.attack)
+    fit_members = told_members(config, pool.num_records, game_of(config, pool.num_records).fit_runs)
+    attack_config = attack.config(**config.attack_config)
+    return cross_fit_runs(attack, attack_config, config.level, config, pool, shards, fit_members)
+
+
+def cross_fit_runs(
+    attack: Attack,
+    attack_config: object,
+    level: str,
+    config: AuditConfig,
+    pool: Pool,
+    shards: dict[str, np.ndarray],
+    fit_members: np.ndarray,
+) -> CrossFitted | None:
+    """The same for the first `len(fit_members)` runs of the shards; None for an attack that learns from no run."""
+    if not attack.needs_fit_runs or len(fit_members) < FEWEST_FIT_RUNS:
+        return None
+    features = embed_publicly(config, pool) if level == "set" else None
+
+    def score_fold(others: np.ndarray, held: np.ndarray) -> np.ndarray:
+        members = fit_members[others]
+        rows = [*others.tolist(), *held.tolist()]
+        signals = level_signals(level, config, pool, shards, fit_members=members, rows=rows, features=features)
+        known = members.any(0) & ~members.all(0)
+        scores = np.full((len(held), pool.num_records), np.nan, dtype=np.float32)
+        observations = Observations(
+            fit_signals=signals[: len(others), known],
+            fit_members=members[:, known],
+            test_signals=signals[len(others) :, known],
+            ratios=level == "set",
+        )
+        scores[:, known] = attack.score(observations, attack_config)
+        return scores
+
+    return cross_fit(fit_members, score_fold)
