@@ -16,8 +16,9 @@ import numpy as np
 from attacks.registry import Observations, get_attack
 from audit.clustered import measure_test_runs
 from audit.commands.attack import perform_attack
+from audit.crossfit import cross_fit_runs
 from audit.draws import per_draw, scores_by_draw
-from audit.estimators.one_run import bound_epsilon_one_run_split
+from audit.headline import bound_coins
 from audit.pipeline import load_shards
 from audit.resolve import resolve_config
 from audit.settings import AuditConfig
@@ -97,7 +98,7 @@ def run_comparison(entries: tuple[Entry, ...], flags: dict[str, Any], say: Calla
     report = perform_attack("lira", flags, say)
     directory = RunDirectory(Path(report.run_directory))
     shards = load_shards(directory, config, ("signals", "images", "labels"))
-    compared = [_score(entry, config, pool, shards, len(entries), say) for entry in entries]
+    compared = [_score(entry, config, pool, shards, config.tries * len(entries), say) for entry in entries]
     folder = directory.path.with_name(directory.path.name.replace("lira-", "compare-", 1))
     folder.mkdir(exist_ok=True)
     record = {
@@ -139,13 +140,19 @@ def _score(
         return attack.score(observations, attack.config())
 
     scores = scores_by_draw(config, score)
+    fitted = cross_fit_runs(attack, attack.config(), entry.level, config, pool, shards, fit_runs)
     return Compared(
         attack=entry.attack,
         level=entry.level,
         num_fit_runs=num_fit,
         num_records=int(known.sum()),
         roc=measure_test_runs(config, members[:, known], scores),
-        epsilon=bound_epsilon_one_run_split(
-            members[:, known], scores, delta=config.delta, confidence=config.confidence, num_tries=tries
+        epsilon=bound_coins(
+            members[:, known],
+            scores,
+            delta=config.delta,
+            confidence=config.confidence,
+            fitted=None if fitted is None else fitted.of(known),
+            num_tries=tries,
         ),
     )

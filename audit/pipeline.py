@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from audit.crossfit import cross_fit_audit
 from audit.draws import signals_by_draw
 from audit.executor import run_shards
 from audit.foreign import Foreign, describe_foreign, keep_sets, rehearse_foreign, score_foreign, show_foreign
@@ -85,11 +86,12 @@ def _run(
     shards = load_shards(directory, config, ("images", "labels") if config.level == "set" else ("signals", "accuracy"))
     if foreign is None:
         members, scores = score_runs(config, signals_by_draw(config.level, config, pool, shards))
-        ledger = _load_ledger(directory, config)
-        report = summarise(config, pool, members, scores, shards, ledger=ledger)
+        ledger, fitted = _load_ledger(directory, config), cross_fit_audit(config, pool, shards)
+        report = summarise(config, pool, members, scores, shards, ledger=ledger, fitted=fitted)
     else:
         members, scores = score_foreign(config, pool, shards, foreign)
-        report = describe_foreign(config, foreign, summarise(config, pool, members, scores, shards))
+        fitted = cross_fit_audit(config, pool, shards)
+        report = describe_foreign(config, foreign, summarise(config, pool, members, scores, shards, fitted=fitted))
         keep_sets(directory, config.digest, foreign)
     table = score_table(config, members, scores)
     write_atomically(directory.scores, lambda path: table.to_parquet(path, index=False))

@@ -97,6 +97,7 @@ def resolve_config(attack_name: str, flags: dict[str, Any]) -> tuple[AuditConfig
         canaries=spell_canaries(canaries),
         fit_runs=check_fit_runs(flags.get("fit_runs"), shadows - test_runs),
         public_draws=draws,
+        tries=flags.get("tries", 1),
     )
     return config, pool
 

@@ -20,7 +20,7 @@ def scope_of_report(report: schema.Report) -> Scope:
         ratio=None if releases_network else game.num_synthetic / members,
         steps=settings.get("iterations"),
         network=describe_network(settings),
-        randomness=PRIVATE if releases_network else KNOWN if game.public_randomness.startswith("shared") else UNKNOWN,
+        randomness=PRIVATE if releases_network else UNKNOWN if config.get("independent_randomness") else KNOWN,
     )
 
 

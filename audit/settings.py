@@ -40,6 +40,7 @@ class AuditConfig:
     """One audit. Two audits with equal configs give equal bytes.
 
     `foreign` names sets of another maker (audit/foreign.py): then the runs are all shadows, and the sets are tested.
+    `tries` is the number of tries at one claim (seeds, attacks) of which this audit is one; they share the error.
     """
 
     attack: str
@@ -71,6 +72,7 @@ class AuditConfig:
     fit_runs: int | None = None
     public_draws: int = 1
     foreign: dict[str, Any] | None = None
+    tries: int = 1
 
     def __post_init__(self) -> None:
         if not 0 <= self.delta < 1:
@@ -79,6 +81,8 @@ class AuditConfig:
             raise BadConfig(f"--confidence {self.confidence}: must lie strictly between 0 and 1")
         if self.claim is not None and not (self.claim >= 0 and math.isfinite(self.claim)):
             raise BadConfig(f"--claim {self.claim}: must be a finite number, 0 or more")
+        if self.tries < 1:
+            raise BadConfig(f"--tries {self.tries}: must be at least 1, this audit itself")
         if self.shard_runs < 1:
             raise BadConfig(f"--shard-runs {self.shard_runs}: must be at least 1")
 

@@ -2,6 +2,7 @@
 
 import shlex
 from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,9 +12,10 @@ from attacks.loss import advantage
 from attacks.registry import Observations, get_attack
 from audit.accounting.ledger import claim_from_ledger
 from audit.clustered import interval_of_runs, measure_test_runs
+from audit.crossfit import CrossFitted
 from audit.draws import describe_public_randomness, num_public_draws, scores_by_draw
-from audit.estimators.one_run import bound_epsilon_one_run_split
 from audit.game import INCLUSION_PROBABILITY
+from audit.headline import bound_coins, headline_estimator, hold_ledger
 from audit.outlook import look_ahead, tradeoff_of_ledger, tradeoff_of_point
 from audit.roc import paper_style_ratio, record_auc
 from audit.settings import AuditConfig
@@ -24,6 +26,7 @@ from condensers.pool import Pool
 from condensers.randomness import stream
 from condensers.registry import get_method
 from reports import schema
+from reports.coin_test import CoinTest, describe_coin_test
 from reports.rounding import decimals_apart, down, percent, up
 
 NUM_EXPOSED = 16
@@ -68,17 +71,28 @@ def summarise(
     scores: np.ndarray,
     shards: dict[str, np.ndarray],
     ledger: Entries | None = None,
+    fitted: CrossFitted | None = None,
 ) -> schema.Report:
-    """The whole record. `shards` holds accuracy and initial records of all runs, `ledger` what touched the records.
+    """The whole record. `shards` holds accuracy and initial records of all runs, `ledger` what touched the records,
+    `fitted` the fit runs as scored by attacks that were not fitted on them.
 
-    The headline is the bound over all records, canaries among them: decided here, before any score is seen.
+    The headline is the bound over all records, canaries among them: decided here, before any score is seen. Where the
+    claim is the ledger's own, the bound and the test of the ledger's curve are two tries at it and share the error.
     """
+    tests_curve = ledger is not None and config.claim is None
+    num_tries = config.tries * (2 if tests_curve else 1)
+    settings: dict[str, Any] = {"confidence": config.confidence, "fitted": fitted, "num_tries": num_tries}
     roc = measure_test_runs(config, members, scores)
-    headline = bound_epsilon_one_run_split(members, scores, delta=config.delta, confidence=config.confidence)
-    pure = bound_epsilon_one_run_split(members, scores, delta=0.0, confidence=config.confidence)
+    headline = bound_coins(members, scores, delta=config.delta, **settings)
+    others = [
+        bound_coins(members, scores, delta=delta, estimator="one-run", **settings)
+        for delta in dict.fromkeys((config.delta, 0.0))
+        if ("one-run", delta) != (headline_estimator(config.delta), config.delta)
+    ]
+    test = hold_ledger(ledger, members, scores, **settings) if ledger is not None and tests_curve else None
     ratio = paper_style_ratio(roc)
     claimed = _claim(config, ledger)
-    verdict, reason = judge(config, headline, claimed)
+    verdict, reason = judge(config, headline, claimed, test)
     game = game_of(config, pool.num_records)
     return schema.Report(
         command=reproduction_command(config),
@@ -89,7 +103,8 @@ def summarise(
         verdict=verdict,
         verdict_reason=reason,
         epsilon=headline,
-        bounds=(headline, *([] if config.delta == 0 else [pure]), *([ratio] if ratio else [])),
+        bounds=(headline, *others, *([ratio] if ratio else [])),
+        curve_test=test,
         claimed=claimed,
         roc=roc,
         paper_style_epsilon=ratio.lower if ratio else None,
@@ -116,12 +131,12 @@ def summarise(
         pdf="report.pdf",
         tradeoff=_tradeoff(config, ledger),
         outlook=look_ahead(headline, num_runs=config.shadows, num_test_runs=config.test_runs),
-        groups=group_records(config, pool, members, scores),
+        groups=group_records(config, pool, members, scores, fitted),
     )
 
 
 def group_records(
-    config: AuditConfig, pool: Pool, members: np.ndarray, scores: np.ndarray
+    config: AuditConfig, pool: Pool, members: np.ndarray, scores: np.ndarray, fitted: CrossFitted | None = None
 ) -> tuple[schema.RecordGroup, ...]:
     """Ordinary records and every kind of canary by itself, if there are canaries.
 
@@ -136,12 +151,13 @@ def group_records(
     for place, name in enumerate((ORDINARY, *counts)):
         own = kinds == place
         roc = measure_test_runs(config, members[:, own], scores[:, own])
-        bound = bound_epsilon_one_run_split(
+        bound = bound_coins(
             members[:, own],
             scores[:, own],
             delta=config.delta,
             confidence=config.confidence,
-            num_tries=1 + len(counts),
+            fitted=None if fitted is None else fitted.of(own),
+            num_tries=config.tries * (1 + len(counts)),
         )
         groups.append(
             schema.RecordGroup(
@@ -156,8 +172,10 @@ def group_records(
     return tuple(groups)
 
 
-def judge(config: AuditConfig, bound: schema.EpsilonBound, claimed: schema.Claim | None) -> tuple[str, str]:
-    """The verdict, and why, in a sentence."""
+def judge(
+    config: AuditConfig, bound: schema.EpsilonBound, claimed: schema.Claim | None, test: CoinTest | None = None
+) -> tuple[str, str]:
+    """The verdict, and why, in a sentence. The claim falls to the bound or to the test of its curve."""
     claim = None if claimed is None else claimed.epsilon_pld
     lower = down(bound.lower, decimals_apart(bound.lower, claim))
     found = f"ε is at least {lower} with {percent(bound.confidence)} confidence at δ = {bound.delta:g}"
@@ -166,6 +184,11 @@ def judge(config: AuditConfig, bound: schema.EpsilonBound, claimed: schema.Claim
     stated = f"{claim:g}" if config.claim is not None else up(claim, decimals_apart(bound.lower, claim))
     if bound.lower > claim:
         return "REFUTED", f"The claim is ε ≤ {stated}, but {found}."
+    if test is not None and test.refuted:
+        return "REFUTED", (
+            f"The claim is ε ≤ {stated}, of which the bound shows only that {found}; but its whole trade-off curve is "
+            f"refuted by {describe_coin_test(test)}. Bound and test share the error."
+        )
     return (
         "NOT REFUTED",
         f"The claim is ε ≤ {stated}; this attack shows that {found}, which does not contradict it. "
@@ -327,6 +350,8 @@ def reproduction_command(config: AuditConfig) -> str:
         parts.append(f"--epsilon {config.epsilon:g}")
     if config.fit_runs is not None:
         parts.append(f"--fit-runs {config.fit_runs}")
+    if config.tries != 1:
+        parts.append(f"--tries {config.tries}")
     if config.canaries:
         parts.append(f"--canaries {config.canaries}")
     if config.independent_randomness:

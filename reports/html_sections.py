@@ -10,6 +10,7 @@ from PIL import Image
 
 from reports.allowed import allowed_region, explain_outside
 from reports.any_report import AnyReport
+from reports.coin_test import explain_coin_test
 from reports.epsilon_rows import rows_of_bounds, rows_of_ladder
 from reports.gallery import Gallery, Panel, Pixels
 from reports.interval_units import bracketed, noted
@@ -289,6 +290,8 @@ def _outlook(report: Report) -> str:
 def _bounds(report: Report) -> str:
     parts = [heading("Every bound that was computed"), table(bounds_table(report.bounds, report.paper_style_epsilon))]
     parts.append(paragraph(f"{explain_headline(report.epsilon)} {RATIO_NOTE}", "note"))
+    if report.curve_test is not None:
+        parts.append(paragraph(explain_coin_test(report.curve_test), "note"))
     if report.protocols:
         parts += [heading("Published protocols, run as published"), table(protocols_table(report))]
         parts += [paragraph(noted(report.protocols[0].interval_unit).strip(), "note")]

@@ -1,6 +1,7 @@
 """The evidence: operating characteristic, rates, scores, every bound, published protocols."""
 
 from reports.allowed import allowed_region, explain_outside
+from reports.coin_test import explain_coin_test
 from reports.distributions import ScoreHistogram
 from reports.figures import draw_roc_linear, draw_roc_logarithmic, draw_scores
 from reports.interval_units import noted
@@ -48,6 +49,8 @@ def set_bounds(document: Document, report: Report) -> None:
     table = bounds_table(report.bounds, report.paper_style_epsilon)
     document.table(table.columns, table.rows, after=3)
     document.paragraph(f"{explain_headline(report.epsilon)} {RATIO_NOTE}", CAPTION)
+    if report.curve_test is not None:
+        document.paragraph(explain_coin_test(report.curve_test), CAPTION)
     if report.protocols:
         document.heading("Published protocols, run as published")
         table = protocols_table(report)

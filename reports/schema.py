@@ -10,6 +10,7 @@ import typing
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from reports.coin_test import CoinTest
 from reports.interval_units import RUNS
 
 SCHEMA = "condensation-audit/1"
@@ -23,7 +24,8 @@ class EpsilonBound:
     `kind` is "bound" (a lower confidence bound, valid under `assumptions`), "credible" (a Bayesian
     interval) or "no bound" (a point estimate). `unit` is what one trial is: "run" (independent
     condensations) or "record" (independent membership coins). `ceiling` is what a perfect attack would
-    have certified with as many trials. `adjacency` is the neighbouring relation that ε speaks of.
+    have certified with as many trials. `adjacency` is the neighbouring relation that ε speaks of. `guess_fractions`
+    are the shares of the coins guessed as members and as non-members, where other runs chose them.
     """
 
     lower: float
@@ -41,6 +43,7 @@ class EpsilonBound:
     threshold_choice: str = ""
     counts: dict[str, int] = field(default_factory=dict)
     num_tries: int = 1
+    guess_fractions: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,6 +239,7 @@ class Report:
     ladder: Ladder | None = None
     schema: str = SCHEMA
     groups: tuple[RecordGroup, ...] = ()
+    curve_test: CoinTest | None = None
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
@@ -270,7 +274,9 @@ def _report_from(raw: dict[str, Any]) -> Report:
         ceiling = math.inf if entry["ceiling"] is None else entry["ceiling"]
         # Of all numbers only an infinite ratio (no false positive) and an infinite ceiling are written as null.
         lower = math.inf if entry["lower"] is None else entry["lower"]
-        return EpsilonBound(**{**entry, "ceiling": ceiling, "lower": lower, "assumptions": tuple(entry["assumptions"])})
+        fractions = None if entry.get("guess_fractions") is None else tuple(entry["guess_fractions"])
+        typed = {"ceiling": ceiling, "lower": lower, "guess_fractions": fractions}
+        return EpsilonBound(**{**entry, **typed, "assumptions": tuple(entry["assumptions"])})
 
     def ladder(entry: dict[str, Any]) -> Ladder:
         rows = [{**row, "ceiling": math.inf if row["ceiling"] is None else row["ceiling"]} for row in entry["rows"]]
@@ -279,6 +285,9 @@ def _report_from(raw: dict[str, Any]) -> Report:
     def tradeoff(entry: dict[str, Any]) -> Tradeoff:
         rates = {name: tuple(entry[name]) for name in ("false_positive_rate", "true_positive_rate")}
         return Tradeoff(**{**entry, **rates})
+
+    def coin_test(entry: dict[str, Any]) -> CoinTest:
+        return CoinTest(**{**entry, "assumptions": tuple(entry["assumptions"])})
 
     typed = {
         "epsilon": bound(raw["epsilon"]),
@@ -294,6 +303,7 @@ def _report_from(raw: dict[str, Any]) -> Report:
         "tradeoff": None if raw.get("tradeoff") is None else tradeoff(raw["tradeoff"]),
         "outlook": tuple(Outlook(**entry) for entry in raw.get("outlook", ())),
         "ladder": None if raw.get("ladder") is None else ladder(raw["ladder"]),
+        "curve_test": None if raw.get("curve_test") is None else coin_test(raw["curve_test"]),
         "groups": tuple(
             RecordGroup(**{**entry, "epsilon": bound(entry["epsilon"])}) for entry in raw.get("groups", ())
         ),

@@ -34,6 +34,8 @@ OPTIONS: list[Callable[[Callable[..., Any]], Callable[..., Any]]] = [
                  help="Queries per record: itself and shifts by a pixel."),
     click.option("--delta", type=float, default=1e-5, show_default=True, help="δ of the bound."),
     click.option("--confidence", type=float, default=0.95, show_default=True, help="Of bound and intervals."),
+    click.option("--tries", type=int, default=1, show_default=True,
+                 help="Several tries at one claim (seeds, attacks): divide the error among so many."),
     click.option("--claim", type=float, help="An ε claimed for the method: REFUTED (exit 4) if the bound exceeds it."),
     click.option("--epsilon", type=float, help="Calibrate a private method's noise to this ε at --delta."),
     click.option("--independent-randomness", is_flag=True,
@@ -141,6 +143,7 @@ def _num_cores() -> int:
 
 
 def _for_people(report: Any) -> str:
+    from reports.coin_test import describe_coin_test
     from reports.interval_units import bracketed
     from reports.rounding import down, percent
 
@@ -156,6 +159,9 @@ def _for_people(report: Any) -> str:
         f"{bound.estimator}, {bound.num_trials} coins; a perfect attack would have shown {down(bound.ceiling)})",
         f"AUC            {roc.auc:.4f} [{roc.auc_interval[0]:.4f}, {roc.auc_interval[1]:.4f}]{said}",
     ]
+    if report.curve_test is not None:
+        found = "REFUTED" if report.curve_test.refuted else "not refuted"
+        lines.append(f"claimed curve  {found}: {describe_coin_test(report.curve_test)}")
     lines += [
         f"TPR at FPR {float(rate):.1%} {with_interval(value, roc.tpr_at_fpr_interval[rate])}{said}"
         for rate, value in roc.tpr_at_fpr.items()

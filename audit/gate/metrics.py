@@ -102,14 +102,14 @@ def _accuracy(report: Any, scores: tuple[np.ndarray, np.ndarray], significance: 
 
 
 def _epsilon(report: Any, scores: tuple[np.ndarray, np.ndarray], significance: float) -> Measured:
-    from audit.estimators.one_run import bound_epsilon_one_run_split
+    from audit.headline import bound_again
     from condensers.randomness import stream
 
     members, values = scores
     bound = report.epsilon
 
     def lower(rows: np.ndarray, confidence: float) -> float:
-        return bound_epsilon_one_run_split(members[rows], values[rows], delta=bound.delta, confidence=confidence).lower
+        return bound_again(bound, members[rows], values[rows], confidence=confidence).lower
 
     everything, generator = np.arange(len(members)), stream(report.game.seed, "gate", "epsilon")
     num_units = _num_units(report, len(members))
