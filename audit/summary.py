@@ -73,7 +73,8 @@ def summarise(
     headline = bound_epsilon_one_run_split(members, scores, delta=config.delta, confidence=config.confidence)
     pure = bound_epsilon_one_run_split(members, scores, delta=0.0, confidence=config.confidence)
     ratio = paper_style_ratio(roc)
-    claimed = _claim(config, ledger)
+    proved = None if ledger is None else claim_from_ledger(ledger, config.delta)
+    claimed = proved if config.claim is None else _stated(config.claim, config.delta)
     verdict, reason = judge(config, headline, claimed)
     game = game_of(config, pool.num_records)
     return schema.Report(
@@ -87,6 +88,7 @@ def summarise(
         epsilon=headline,
         bounds=(headline, *([] if config.delta == 0 else [pure]), *([ratio] if ratio else [])),
         claimed=claimed,
+        proved=proved,
         roc=roc,
         paper_style_epsilon=ratio.lower if ratio else None,
         utility=_utility(shards["accuracy"], config.confidence) if config.level == "model" else None,
@@ -235,11 +237,8 @@ def most_exposed(pool: Pool, members: np.ndarray, scores: np.ndarray) -> tuple[s
     )
 
 
-def _claim(config: AuditConfig, ledger: Entries | None) -> schema.Claim | None:
-    """What is stated, or else what the accountants prove for what ran."""
-    if config.claim is None:
-        return None if ledger is None else claim_from_ledger(ledger, config.delta)
-    return schema.Claim(epsilon_rdp=None, epsilon_pld=config.claim, delta=config.delta, source="stated with --claim")
+def _stated(epsilon: float, delta: float) -> schema.Claim:
+    return schema.Claim(epsilon_rdp=None, epsilon_pld=epsilon, delta=delta, source="stated with --claim")
 
 
 def _tradeoff(config: AuditConfig, ledger: Entries | None) -> schema.Tradeoff | None:

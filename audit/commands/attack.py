@@ -138,9 +138,9 @@ def _num_cores() -> int:
 
 
 def _for_people(report: Any) -> str:
-    from reports.rounding import down, percent
+    from reports.rounding import down, percent, up
 
-    roc, bound = report.roc, report.epsilon
+    roc, bound, proved = report.roc, report.epsilon, report.proved
 
     def with_interval(value: float, interval: tuple[float, float]) -> str:
         return f"{value:.2%} [{interval[0]:.2%}, {interval[1]:.2%}]"
@@ -153,6 +153,12 @@ def _for_people(report: Any) -> str:
         f"AUC            {roc.auc:.4f} [{roc.auc_interval[0]:.4f}, {roc.auc_interval[1]:.4f}]"
         f"{'' if roc.interval_unit == 'run' else '  (over the records of one set, as if independent: no more)'}",
     ]
+    if proved is not None:
+        lines.insert(
+            3,
+            f"proved         ε ≤ {up(proved.epsilon_pld)} by PLD, {up(proved.epsilon_rdp)} by RDP, at δ = {proved.delta:g}"
+            f"  (from the {proved.source})",
+        )
     lines += [
         f"TPR at FPR {float(rate):.1%} {with_interval(value, roc.tpr_at_fpr_interval[rate])}"
         for rate, value in roc.tpr_at_fpr.items()
