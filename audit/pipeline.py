@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import torch
 
 from audit.crossfit import cross_fit_audit
 from audit.draws import signals_by_draw
@@ -21,10 +20,8 @@ from audit.shard import game_of, num_shards, read_shard, shard_runs
 from audit.store import DamagedShard, RunDirectory, explain_failure, read_tensors, write_atomically, write_text
 from audit.summary import score_runs, score_table, summarise
 from condensers.errors import Incomplete
-from condensers.initial import check_members
 from condensers.ledger import Entries, Ledger
 from condensers.pool import Pool
-from condensers.randomness import Randomness
 from condensers.registry import get_method
 from reports import schema
 from reports.gallery import Gallery, pixels, show_synthetic
@@ -46,7 +43,7 @@ def run_audit(
     config: AuditConfig, pool: Pool, settings: Settings, say: Callable[[str], None], foreign: Foreign | None = None
 ) -> schema.Report:
     """Run or resume an audit, of our own runs or of sets of another maker; its record, with paths as seen from here."""
-    _check_every_run(config, pool)
+    _tell_of_empty_classes(config, pool, say)
     (_rehearse if foreign is None else rehearse_foreign)(config, pool)
     directory = RunDirectory(settings.out / config.directory_name)
     directory.create()
@@ -131,20 +128,21 @@ def _first_run(directory: RunDirectory, report: schema.Report, *, show_records: 
     )
 
 
-def _check_every_run(config: AuditConfig, pool: Pool) -> None:
-    """Refuse what some run could not condense, before anything is written. A private method takes any members."""
+def _tell_of_empty_classes(config: AuditConfig, pool: Pool, say: Callable[[str], None]) -> None:
+    """Say how many runs lack records that the method matches or starts from; they count like all others."""
     if get_method(config.method).private:
         return
-    ipc, init = config.method_config.get("ipc", 1), config.method_config.get("init")
-    game = game_of(config, pool.num_records)
+    wanted = config.method_config.get("ipc", 1) if config.method_config.get("init") == "real" else 1
+    game, num_short = game_of(config, pool.num_records), 0
     for index in range(num_shards(config)):
-        runs = shard_runs(config, index)
-        check_members(
-            pool,
-            torch.from_numpy(game.members(runs)),
-            Randomness(seed=config.seed, runs=tuple(runs)),
-            at_least=ipc if init == "real" else 1,
-            why=f"--ipc {ipc} with real images" if init == "real" else config.method,
+        members = game.members(shard_runs(config, index))
+        counts = np.stack([members[:, records].sum(1) for records in pool.class_slices])
+        num_short += int((counts < wanted).any(0).sum())
+    if num_short:
+        lacking = "no member" if wanted == 1 else f"fewer than {wanted} members"
+        say(
+            f"{num_short} of {config.shadows} runs have {lacking} of some class: images without a member to start from "
+            "or to match stay public noise (docs/architecture.md)"
         )
 
 

@@ -14,6 +14,7 @@ from audit.draws import check_public_draws
 from audit.game import nominal_class_sizes
 from audit.settings import AuditConfig
 from condensers.errors import BadConfig
+from condensers.initial import check_real_start
 from condensers.networks import Network, fitting_network
 from condensers.pool import Pool
 from condensers.registry import Method, get_method, require_set
@@ -109,6 +110,7 @@ def resolve_method(
     config = settings.resolve_method(method, flags["preset"], pool, ipc=ipc, init=flags["init"], changes=changes)
     pool, config = attach_auxiliary(pool, config, flags["dataset"], flags["data_root"])
     sizes = nominal_class_sizes(pool)
+    check_real_start(sizes, ipc=ipc, init=vars(config).get("init"))
     return pool, settle_noise(method, config, sizes, epsilon=flags["epsilon"], delta=flags["delta"], changes=changes)
 
 

@@ -21,6 +21,7 @@ from audit.game import Game, nominal_class_sizes
 from audit.settings import AuditConfig
 from audit.store import DamagedShard, RunDirectory, read_tensors, write_tensors
 from condensers.errors import BadConfig, BadData
+from condensers.initial import has_members
 from condensers.ledger import Ledger
 from condensers.networks import Stack
 from condensers.pool import CondensedBatch, Pool
@@ -93,6 +94,7 @@ def compute_shard(config: AuditConfig, pool: Pool, directory: RunDirectory, inde
     included = torch.from_numpy(game_of(config, pool.num_records).members(runs)).to(pool.images.device)
     randomness = Randomness(seed=config.seed, runs=tuple(runs), draw=shard_draw(config, index))
     synthetic, ledger = condense(config, pool, included, randomness, tracker.track)
+    _check_empty_classes(config.method, pool, included, synthetic, runs)
     _check_finite(synthetic.images, f"{config.method} diverged: its images", runs)
     observed = {} if config.level == "set" else _observe(config, pool, included, synthetic, randomness, tracker.track)
     write_tensors(
@@ -138,6 +140,18 @@ def _train(config: AuditConfig, pool: Pool, synthetic: CondensedBatch, randomnes
     network = victim_network(pool, victim)
     parameters = train_victims(network, synthetic, victim, randomness=randomness, track=track)
     return Stack(network=network, parameters=parameters)
+
+
+def _check_empty_classes(
+    name: str, pool: Pool, included: Tensor, synthetic: CondensedBatch, runs: Sequence[int]
+) -> None:
+    """Refuse a method (of one's own) that cannot bear a class without members."""
+    broken = ~synthetic.images.flatten(1).isfinite().all(1) & ~has_members(pool, included).all(1)
+    if bool(broken.any()):
+        raise BadConfig(
+            f"{name} returned images that are not finite in run {runs[int(broken.int().argmax())]}, where some class has "
+            "no member; a method must bear that (see docs/adding-a-method.md): another --seed would condition the coins"
+        )
 
 
 def _check_finite(values: Tensor, what: str, runs: Sequence[int], prefix: str = "") -> None:

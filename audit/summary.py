@@ -91,7 +91,8 @@ def summarise(
     ]
     test = hold_ledger(ledger, members, scores, **settings) if ledger is not None and tests_curve else None
     ratio = paper_style_ratio(roc)
-    claimed = _claim(config, ledger)
+    proved = None if ledger is None else claim_from_ledger(ledger, config.delta)
+    claimed = proved if config.claim is None else _stated(config.claim, config.delta)
     verdict, reason = judge(config, headline, claimed, test)
     game = game_of(config, pool.num_records)
     return schema.Report(
@@ -106,6 +107,7 @@ def summarise(
         bounds=(headline, *others, *([ratio] if ratio else [])),
         curve_test=test,
         claimed=claimed,
+        proved=proved,
         roc=roc,
         paper_style_epsilon=ratio.lower if ratio else None,
         utility=_utility(config, shards["accuracy"], pool.num_records) if config.level == "model" else None,
@@ -263,11 +265,8 @@ def most_exposed(pool: Pool, members: np.ndarray, scores: np.ndarray) -> tuple[s
     )
 
 
-def _claim(config: AuditConfig, ledger: Entries | None) -> schema.Claim | None:
-    """What is stated, or else what the accountants prove for what ran."""
-    if config.claim is None:
-        return None if ledger is None else claim_from_ledger(ledger, config.delta)
-    return schema.Claim(epsilon_rdp=None, epsilon_pld=config.claim, delta=config.delta, source="stated with --claim")
+def _stated(epsilon: float, delta: float) -> schema.Claim:
+    return schema.Claim(epsilon_rdp=None, epsilon_pld=epsilon, delta=delta, source="stated with --claim")
 
 
 def _tradeoff(config: AuditConfig, ledger: Entries | None) -> schema.Tradeoff | None:

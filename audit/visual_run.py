@@ -19,7 +19,6 @@ from audit.progress import ProgressBar
 from audit.store import RunDirectory, explain_failure, write_atomically, write_tensors, write_text
 from audit.visual import VisualConfig, directory_name, summarise_visual
 from condensers.errors import BadConfig
-from condensers.initial import check_members
 from condensers.ledger import Ledger
 from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import Randomness
@@ -53,7 +52,6 @@ def run_visual(
     torch.set_num_threads(1)
     game = Game(seed=config.seed, num_records=pool.num_records, num_runs=config.runs, num_test_runs=config.runs)
     included = torch.from_numpy(game.members(game.test_runs))
-    _check_members(config, pool, included)
     directory = RunDirectory(settings.out / directory_name(config))
     directory.create()
     with directory.held():
@@ -78,20 +76,6 @@ def run_visual(
             write_visual_pdf(report, pictures, directory.pdf)
             write_page(VisualMaterial(report=report, pictures=pictures), directory.html)
     return replace(report, run_directory=str(directory.path), pdf=str(directory.pdf))
-
-
-def _check_members(config: VisualConfig, pool: Pool, included: Tensor) -> None:
-    """Refuse what some run could not condense, before anything is written. A private method takes any members."""
-    if get_method(config.method).private:
-        return
-    ipc, real = config.method_config.get("ipc", 1), config.method_config.get("init") == "real"
-    check_members(
-        pool,
-        included,
-        Randomness(seed=config.seed, runs=tuple(range(config.runs))),
-        at_least=ipc if real else 1,
-        why=f"--ipc {ipc} with real images" if real else config.method,
-    )
 
 
 def match_all(

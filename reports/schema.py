@@ -210,7 +210,11 @@ class RecordGroup:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """One audit, whole."""
+    """One audit, whole.
+
+    `claimed` is what the verdict is about: stated with --claim, or else what the ledger proves. `proved` is what the
+    accountants prove for the ledger of what ran, None where the method has none.
+    """
 
     command: str
     method: str
@@ -240,6 +244,7 @@ class Report:
     schema: str = SCHEMA
     groups: tuple[RecordGroup, ...] = ()
     curve_test: CoinTest | None = None
+    proved: Claim | None = None
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
@@ -300,6 +305,7 @@ def _report_from(raw: dict[str, Any]) -> Report:
         "protocols": tuple(Protocol(**entry) for entry in raw["protocols"]),
         "threat_model": tuple(raw["threat_model"]),
         # Records of before these were added lack them.
+        "proved": None if raw.get("proved") is None else Claim(**raw["proved"]),
         "tradeoff": None if raw.get("tradeoff") is None else tradeoff(raw["tradeoff"]),
         "outlook": tuple(Outlook(**entry) for entry in raw.get("outlook", ())),
         "ladder": None if raw.get("ladder") is None else ladder(raw["ladder"]),

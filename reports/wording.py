@@ -94,12 +94,10 @@ def explain_claim(report: AnyReport) -> str:
     if claim is None:
         return "Nothing: no ε is claimed for this method, so there is nothing to refute."
     decimals = decimals_apart(report.epsilon.lower, claimed_epsilon(claim))
-    figures = [
-        f"ε\u00a0=\u00a0{up(value, decimals)}" for value in (claim.epsilon_rdp, claim.epsilon_pld) if value is not None
-    ]
-    if len(figures) == 2:
-        figures = [f"{figures[0]} by RDP", f"{figures[1]} by PLD"]
-    text = f"{' and '.join(figures) or 'no figure'} at {_delta(claim.delta)}. Source: {claim.source.rstrip('.')}."
+    text = f"{_figures(claim, decimals)}. Source: {claim.source.rstrip('.')}."
+    proved = report.proved if isinstance(report, Report) else None
+    if proved is not None and proved != claim:
+        text += f" The {proved.source} proves {_figures(proved, 2)}."
     if claim.delta != report.epsilon.delta:
         text += f" The measured bound stands at another: {_delta(report.epsilon.delta)}."
     strictest = claimed_epsilon(claim)
@@ -108,6 +106,16 @@ def explain_claim(report: AnyReport) -> str:
             " The claim lies above the ceiling: this audit had too few trials to refute it, whatever the method does."
         )
     return text
+
+
+def _figures(claim: Claim, decimals: int) -> str:
+    """ε by every accountant that states one, rounded up, and δ."""
+    figures = [
+        f"ε\u00a0=\u00a0{up(value, decimals)}" for value in (claim.epsilon_rdp, claim.epsilon_pld) if value is not None
+    ]
+    if len(figures) == 2:
+        figures = [f"{figures[0]} by RDP", f"{figures[1]} by PLD"]
+    return f"{' and '.join(figures) or 'no figure'} at {_delta(claim.delta)}"
 
 
 def explain_game(report: Report) -> list[tuple[str, str]]:

@@ -145,9 +145,10 @@ def _num_cores() -> int:
 def _for_people(report: Any) -> str:
     from reports.coin_test import describe_coin_test
     from reports.interval_units import bracketed
-    from reports.rounding import down, percent
+    from reports.rounding import down, percent, up
 
-    roc, bound, said = report.roc, report.epsilon, bracketed(report.roc.interval_unit)
+    roc, bound, proved = report.roc, report.epsilon, report.proved
+    said = bracketed(roc.interval_unit)
 
     def with_interval(value: float, interval: tuple[float, float]) -> str:
         return f"{value:.2%} [{interval[0]:.2%}, {interval[1]:.2%}]"
@@ -162,6 +163,12 @@ def _for_people(report: Any) -> str:
     if report.curve_test is not None:
         found = "REFUTED" if report.curve_test.refuted else "not refuted"
         lines.append(f"claimed curve  {found}: {describe_coin_test(report.curve_test)}")
+    if proved is not None:
+        lines.insert(
+            3,
+            f"proved         ε ≤ {up(proved.epsilon_pld)} by PLD, {up(proved.epsilon_rdp)} by RDP, at δ = {proved.delta:g}"
+            f"  (from the {proved.source})",
+        )
     lines += [
         f"TPR at FPR {float(rate):.1%} {with_interval(value, roc.tpr_at_fpr_interval[rate])}{said}"
         for rate, value in roc.tpr_at_fpr.items()

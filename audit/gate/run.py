@@ -18,6 +18,7 @@ from audit.gate.file import Gate, Item, flags_of
 from audit.gate.metrics import METRICS, Measured, got_worse, threshold
 from audit.store import write_text
 from condensers.errors import AuditError, BadConfig, BadData, Incomplete
+from reports.rounding import up
 
 BASELINE_SCHEMA = "condensation-audit/baseline/1"
 # Worst first. What a status makes of the exit code: DESIGN.md, "Commands".
@@ -123,10 +124,12 @@ def read_scores(path: Path) -> tuple[np.ndarray, np.ndarray]:
 def judge_guarantee(item: Item, report: Any, command: str) -> Outcome:
     """Refuted by measurement, or not even proved by the ledger, or neither."""
     status, reason = report.verdict, report.verdict_reason
-    proved = None if report.claimed is None else report.claimed.epsilon_pld
+    # At the transcript the claim is what the ledger proves; at other levels it is the guarantee that the file states.
+    claim = report.claimed if item.command == "worst-case" else report.proved
+    proved = None if claim is None else claim.epsilon_pld
     if status != "REFUTED" and item.epsilon is not None and proved is not None and proved > item.epsilon * (1 + 1e-6):
         status = "NOT GUARANTEED"
-        reason = f"The ledger of what ran proves epsilon = {proved:.3g}, more than the {item.epsilon:g} that is stated."
+        reason = f"The ledger of what ran proves epsilon = {up(proved)}, more than the {item.epsilon:g} that is stated."
     return Outcome(
         name=item.name,
         status=status,
