@@ -2,6 +2,7 @@
 
 import math
 import shutil
+from collections.abc import Mapping
 from typing import Any
 
 from attacks.canaries import parse_canaries, plant_canaries, spell_canaries
@@ -179,14 +180,15 @@ def check_extractor(values: dict[str, Any], pool: Pool) -> None:
         fitting_network(shape, pool.num_classes, **{name: values[name] for name in ("kind", "width", "depth")})
 
 
-def split_changes(pairs: tuple[str, ...]) -> dict[str, str]:
+def split_changes(pairs: tuple[str, ...], *, flags: Mapping[str, str] = FLAGS) -> dict[str, str]:
+    """Keys and values of --set; `flags` names settings for which the command has a flag of its own."""
     changes = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name:
             raise BadConfig(f"--set {pair}: write it as KEY=VALUE")
-        if name in FLAGS:
-            raise BadConfig(f"--set {pair}: there is a flag for it, {FLAGS[name]}")
+        if name in flags:
+            raise BadConfig(f"--set {pair}: there is a flag for it, {flags[name]}")
         changes[name] = value
     return changes
 

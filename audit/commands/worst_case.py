@@ -82,7 +82,7 @@ def _experiment(flags: dict[str, Any]) -> Any:
         raise BadConfig(f"--method {method.name}: claims nothing and has no door to listen at; private are {private}")
     if not 0 < flags["rate"] <= 1:
         raise BadConfig(f"--rate {flags['rate']}: must lie in (0, 1]")
-    changes = split_changes(flags["changes"])
+    changes = split_changes(flags["changes"], flags={})
     check_changes(changes, {"": method.config})
     preset = method.presets.get("worst-case", {})
     config = method.config(**preset | parse_changes(changes, method.config, prefix=""))
