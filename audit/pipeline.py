@@ -15,6 +15,7 @@ from audit.executor import run_shards
 from audit.foreign import Foreign, describe_foreign, keep_sets, rehearse_foreign, score_foreign, show_foreign
 from audit.progress import ProgressBar
 from audit.reuse import borrow_shards
+from audit.scope import in_scope
 from audit.settings import AuditConfig, condensation_digest
 from audit.shard import game_of, num_shards, read_shard, shard_runs
 from audit.store import DamagedShard, RunDirectory, explain_failure, read_tensors, write_atomically, write_text
@@ -90,6 +91,7 @@ def _run(
         fitted = cross_fit_audit(config, pool, shards)
         report = describe_foreign(config, foreign, summarise(config, pool, members, scores, shards, fitted=fitted))
         keep_sets(directory, config.digest, foreign)
+    report = in_scope(report)
     table = score_table(config, members, scores)
     write_atomically(directory.scores, lambda path: table.to_parquet(path, index=False))
     write_text(directory.report, schema.dump(report))

@@ -16,6 +16,7 @@ from attacks.perceptual import Perceptual, pairwise_lpips
 from audit.accounting.ledger import claim_from_ledger
 from audit.game import Game, nominal_class_sizes
 from audit.progress import ProgressBar
+from audit.scope import in_scope
 from audit.store import RunDirectory, explain_failure, write_atomically, write_tensors, write_text
 from audit.visual import VisualConfig, directory_name, summarise_visual
 from condensers.errors import BadConfig
@@ -60,14 +61,16 @@ def run_visual(
         labels = (sets.labels.argmax(-1) if sets.labels.ndim == 3 else sets.labels).numpy()
         told = game.decoys(game.test_runs) if config.shuffle_membership else included.numpy()
         say("testing")
-        report = summarise_visual(
-            config,
-            pool,
-            told,
-            labels,
-            matches,
-            claimed=_claim(config, ledger),
-            command=settings.command,
+        report = in_scope(
+            summarise_visual(
+                config,
+                pool,
+                told,
+                labels,
+                matches,
+                claimed=_claim(config, ledger),
+                command=settings.command,
+            )
         )
         _write(config, directory, report, sets, match_table(matches, labels, told))
         say("drawing the report")

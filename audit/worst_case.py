@@ -34,6 +34,7 @@ from audit.estimators.gaussian import bound_epsilon_gaussian
 from audit.estimators.thresholds import Grid, Split
 from audit.outlook import curve_on_grid, look_ahead_runs
 from audit.run_roc import measure_run_roc
+from audit.scope import in_scope
 from audit.settings import versions
 from audit.store import RunDirectory, explain_failure, write_text
 from audit.transcript import (
@@ -213,7 +214,7 @@ def run_worst_case(experiment: Experiment, command: str, out: Path, say: Callabl
     with explain_failure(directory.path):
         directory.path.mkdir(parents=True, exist_ok=True)
     write_text(directory.config, identity)
-    report = _audit(experiment, command, say)
+    report = in_scope(_audit(experiment, command, say))
     report = replace(report, versions=versions(experiment.method), digest=digest, run_directory=name)
     write_text(directory.report, dump(report))
     return replace(report, run_directory=str(directory.path), pdf=str(directory.pdf))

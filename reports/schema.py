@@ -12,6 +12,7 @@ from typing import Any
 
 from reports.coin_test import CoinTest
 from reports.interval_units import RUNS
+from reports.scope import Scope
 
 SCHEMA = "condensation-audit/1"
 VERDICTS = ("REFUTED", "NOT REFUTED", "NO CLAIM")
@@ -245,6 +246,7 @@ class Report:
     groups: tuple[RecordGroup, ...] = ()
     curve_test: CoinTest | None = None
     proved: Claim | None = None
+    scope: Scope | None = None
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
