@@ -18,7 +18,7 @@ splits ε about as the paper does on MNIST (.2 for the auxiliary images); the le
 the sum of Theorem 2.
 
 The official code stores clean sums, with the seed of each augmentation, and adds the noise in the optimisation steps.
-With augmentation and more than one image per class, which is how its tables were made, the step augments with the
+With augmentation and more than one image per class (its defaults, and the paper's tables), the step augments with the
 stored seed right before it draws the noise. That seeds the generator, so every visit of a signal adds the same noise,
 and one release per signal is the right count; but the noise is a function of a clock seed (`noise_source="clock"`).
 Without augmentation, or at one image per class, no step seeds the generator, and every visit adds fresh noise
@@ -107,8 +107,8 @@ class DosserConfig:
         reseeded = self.ipc > 1 and bool(parse_strategy(self.augmentation))
         if self.fresh_noise and reseeded:
             raise BadConfig(
-                f"fresh_noise=true: with an augmentation and ipc={self.ipc} the official code seeds the generator before "
-                "it draws the noise, so every visit adds the same noise; set augmentation=none, ipc=1, or "
+                f"fresh_noise=true: with an augmentation and ipc={self.ipc} the official code seeds the generator "
+                "before it draws the noise, so every visit adds the same noise; set augmentation=none, ipc=1, or "
                 "noise_source=clock"
             )
         if self.noise_source == "clock" and not reseeded:

@@ -142,7 +142,8 @@ METHODS: dict[str, Published] = {
         steps=lambda *_: 10_000,
         private_share={"mnist": 0.8, "fashion-mnist": 0.8},
         note="proved of the algorithm as written, not of the released code. On MNIST and FashionMNIST a fifth of "
-        f"(ε, δ) goes to the generator of auxiliary images and is added. {FROM_THE_CLOCK}; at one image per class (--ipc 1) its noise is fresh at every step instead",
+        f"(ε, δ) goes to the generator of auxiliary images and is added. {FROM_THE_CLOCK}; at one image per class "
+        "(--ipc 1) its noise is fresh at every step instead",
         actual=Actual(
             reason="at one image per class, or without augmentation, the released code adds fresh noise at each of "
             "200 000 optimisation steps to 10 000 stored sums: 20 visits of each on average, which together are worth "
@@ -199,7 +200,7 @@ METHODS: dict[str, Published] = {
     ),
     "dp-cgan": Published(
         source="Torkzadehmahani, Kairouz, Paten, DP-CGAN, released code: DP_CGAN_RdpAcc.py",
-        theorem="composition of 30 304 subsampled Gaussian releases, after which the script's own accountant passes 9.6",
+        theorem="composition of 30 304 subsampled Gaussian releases, after which the script's accountant passes 9.6",
         status="unsound",
         sampling="poisson",
         batch=600,
@@ -212,8 +213,8 @@ METHODS: dict[str, Published] = {
         note="accounted with σ·C = 1.232, where the noise multiplier is σ = 1.12. The supplementary C.4 of PSG, which "
         "runs DP-CGAN as a baseline, prints σ = 2.1 and 30 000 iterations and no ε",
         actual=Actual(
-            reason="four tensors, each clipped to C on its own, so that the sensitivity of the whole is 2C, under noise "
-            "of deviation σC",
+            reason="four tensors, each clipped to C on its own, so that the sensitivity of the whole is 2C, under "
+            "noise of deviation σC",
             attained_by="a record whose gradient has the norm C in each of the four tensors, where batches are Poisson "
             "samples, as is accounted (they are slices of shuffled epochs)",
             noise_factor=0.5,

@@ -71,7 +71,12 @@ def claims(name: str | None, scale: str, seed: int, jobs: int | None, out: Path,
 
 
 def _for_people(claim, findings) -> str:  # type: ignore[no-untyped-def]
+    from audit.claims.accusations import accusations_of
+
     lines = [claim.name, f"  {claim.statement}", f"  {claim.who}; {claim.where}"]
+    for accusation in accusations_of(claim.name):
+        first, *rest = accusation.lines
+        lines += [f"  released code, {first}", *(f"    {line}" for line in rest)]
     if not claim.tests:
         lines.append(f"  NOT TESTABLE HERE  it would take {claim.needs}")
     elif not findings:

@@ -235,11 +235,11 @@ def test_variants_are_offered_only_where_the_official_code_has_them():
     seeds = {"ipc": 2, "augmentation": "color_crop"}
     for change in ({"ipc": 1}, {"augmentation": "none"}):
         assert DosserConfig(**seeds | change, fresh_noise=True).noise_source == "stream"
-        with pytest.raises(BadConfig, match="noise_source=clock: .* no step of the official code seeds") as caught:
+        with pytest.raises(BadConfig, match=r"noise_source=clock: .* no step of the official code seeds") as caught:
             DosserConfig(**seeds | change, noise_source="clock")
         assert "\n" not in str(caught.value)
     assert not DosserConfig(**seeds, noise_source="clock").fresh_noise
-    with pytest.raises(BadConfig, match="fresh_noise=true: .* every visit adds the same noise") as caught:
+    with pytest.raises(BadConfig, match=r"fresh_noise=true: .* every visit adds the same noise") as caught:
         DosserConfig(**seeds, fresh_noise=True)
     assert "\n" not in str(caught.value)
 

@@ -103,5 +103,5 @@ def test_the_clock_is_refused_for_a_real_release_and_other_sources_are_not_known
         replace(CONFIGS[method], noise_source="dice")
     with pytest.raises(BadConfig, match="classes_per_millisecond=0: must be at least 1"):
         replace(CONFIGS[method], noise_source="clock", classes_per_millisecond=0)
-    with pytest.raises(BadConfig, match="classes_per_millisecond=2: .* only with noise_source=clock"):
+    with pytest.raises(BadConfig, match=r"classes_per_millisecond=2: .* only with noise_source=clock"):
         replace(CONFIGS[method], classes_per_millisecond=2)
