@@ -83,8 +83,11 @@ def _for_people(claim, findings) -> str:  # type: ignore[no-untyped-def]
         lines.append(f"  not tested yet: audit claims --run {claim.name}")
     for one in findings:
         lines += [
-            f"  {one.verdict}  {one.test} ({one.scale}, {one.confidence:.1%} confidence)",
+            f"  {one.headline}  {one.test} ({one.scale}, {one.confidence:.1%} confidence)",
             f"    threat model: {one.threat_model}",
+            f"    claimed for: {one.claimed_for}",
+            f"    tested in: {one.tested_in}",
+            *([f"    MISMATCH: {'; '.join(one.mismatches)}"] if one.mismatches else []),
             f"    {one.figures}",
             *(f"    {command}" for command in one.commands),
         ]
