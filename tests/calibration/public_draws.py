@@ -130,7 +130,7 @@ def intervals_over_draws(
         "bootstrap deviation, Student": point + sides * widened * replicates.std(0),
         "bootstrap percentiles, widened": point
         + (np.quantile(replicates, [0.025, 0.975], axis=0) - point) * widened / stats.norm.ppf(0.975),
-        "jackknife, Student": point + sides * quantile * (draws - 1) / np.sqrt(draws) * left_out.std(0),
+        "jackknife, Student": point + sides * quantile * np.sqrt(draws - 1) * left_out.std(0),
         "single draws, Student": single.mean(0) + sides * quantile * single.std(0, ddof=1) / np.sqrt(draws),
     }
 
