@@ -166,7 +166,7 @@ def _legend(kinds: Sequence[str], roc: Roc) -> str:
         "band": name_interval(percent(roc.interval_confidence), roc.interval_unit),
         "line": "this attack",
     }
-    width = 246 if max(len(names[kind]) for kind in kinds) <= 32 else 306
+    width = 246 if max(len(names[kind]) for kind in kinds) <= 32 else 330
     left, top = _RIGHT - width - 6, _BOTTOM - 10 - 19 * len(kinds)
     parts = [box(left, top - 4, width, 19 * len(kinds) + 8, class_="legend")]
     for place, kind in enumerate(kinds):

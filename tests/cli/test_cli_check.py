@@ -21,10 +21,12 @@ rate = 1.0
 REGRESSION = """
 [[regression]]
 name = "dm"
+command = "rmia"
 method = "dm"
 records = 100
-shadows = 24
-test_runs = 6
+shadows = 32
+test_runs = 8
+public_draws = 4
 metrics = ["auc", "accuracy", "epsilon", "tpr at fpr 0.01"]
 set = { iterations = 2, width = 4, depth = 1, "victim.epochs" = 2, "victim.width" = 4, "victim.depth" = 1 }
 """
@@ -130,7 +132,7 @@ def test_recorded_figures_are_tested_and_updated(tmp_path, monkeypatch, capsys):
     assert code == 4
     assert out.count("NOT WORSE") == 3
     assert out.count("REGRESSED") == 1
-    (tmp_path / "privacy.toml").write_text(REGRESSION.replace("shadows = 24", "shadows = 20"))
+    (tmp_path / "privacy.toml").write_text(REGRESSION.replace("shadows = 32", "shadows = 36"))
     code, _, err = run(monkeypatch, capsys, tmp_path, "check", "--jobs", "1")
     assert code == 2
     assert "settings have changed" in err

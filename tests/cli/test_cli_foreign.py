@@ -55,7 +55,7 @@ def test_copies_are_certified_by_their_coins_and_not_by_others(run: Run) -> None
     assert (report["game"]["num_fit_runs"], report["game"]["num_test_runs"]) == (18, 1)
     assert report["game"]["num_synthetic"] == 200
     assert report["config"]["method_config"]["ipc"] == 20, "shadows have as many images as the set"
-    assert report["roc"]["interval_unit"] == "record"
+    assert report["roc"]["interval_unit"] == "records"
     low, high = report["roc"]["auc_interval"]
     assert low < report["roc"]["auc"] < high
     others = run(*arguments, "--column", "1")
@@ -140,7 +140,7 @@ def test_private_shadows_with_soft_labels_and_sets_of_two_sizes(run: Run, monkey
         report = json.loads(outcome.out)
         assert report["game"]["num_test_runs"] == 2
         assert report["claimed"] is None, "what is proved for the shadows is not claimed for the sets"
-        assert report["roc"]["interval_unit"] == "run"
+        assert report["roc"]["interval_unit"] == "runs"
     monkeypatch.setattr(audit.visual_foreign, "write_visual_pdf", lambda *_: None)
     visual = json.loads(run("visual", *sets, "--members", "coins.csv", "--json").out)
     assert visual["distances"][0]["num_guesses"] == 270
