@@ -69,7 +69,7 @@ def calibration() -> Iterator[str]:
     allowed = percent(most_exceedances(NUM_AUDITS) / NUM_AUDITS)
     yield f"### Exceedance: % of {NUM_AUDITS} audits with a bound above epsilon (5; {allowed} with sampling error)\n"
     yield "300 trials of each class, or 4 test runs of 100 records. Two figures: one attack / best of five.\n"
-    yield f"response: randomised response; leaky: the same, but a coin is told with probability {LEAK}, at that delta.\n"
+    yield f"response: randomised response; leaky: that, each coin told with probability {LEAK}, at that delta.\n"
     yield head("mechanism", "epsilon", "estimator", *RECORD_CHOICES)
     for name in ("nothing", "gaussian", "laplace", "response", "leaky", "subsampled"):
         mechanism = mechanisms()[name]
