@@ -100,6 +100,8 @@ def least_wrong_of_curve(curve: "TradeoffCurve") -> LeastWrong:
     if curve.source.endswith("directed"):
         raise ValueError("the recursion over coins needs a curve that holds in both directions")
     slopes, intercepts = curve.slopes.tolist(), curve.intercepts.tolist()
+    # What a line says at a rate of 1, below 0 or 0: added up so that a small R is not lost in 1 - R.
+    ends = [min(intercept - slope, 0.0) for intercept, slope in zip(intercepts, slopes, strict=True)]
     # Neighbouring lines cross at falling false-positive rates; in terms of R = 1 - rate they rise.
     crossings = [
         1.0 - (intercepts[i + 1] - intercepts[i]) / (slopes[i + 1] - slopes[i]) for i in range(len(slopes) - 1)
@@ -107,6 +109,6 @@ def least_wrong_of_curve(curve: "TradeoffCurve") -> LeastWrong:
 
     def least_wrong(right: float) -> float:
         line = bisect_left(crossings, right)
-        return max(0.0, intercepts[line] - slopes[line] * (1.0 - right))
+        return max(0.0, ends[line] + slopes[line] * right)
 
     return least_wrong

@@ -25,11 +25,13 @@ def run(monkeypatch, capsys, folder, *arguments):
 
 def test_compare_scores_every_entry_on_the_same_test_runs(tmp_path, monkeypatch, capsys):
     attacks = "loss:model,rmia:model:4,lira:model:18,lira:set"
-    code, out, _ = run(monkeypatch, capsys, tmp_path, "compare", "--attacks", attacks, *SMALL, "--json")
+    code, out, _ = run(monkeypatch, capsys, tmp_path, "compare", "--attacks", attacks, *SMALL, "--tries", "2", "--json")
     record = json.loads(out)
     assert code == 0
     assert [entry["num_fit_runs"] for entry in record["entries"]] == [0, 4, 18, 18]
-    assert {entry["epsilon"]["num_tries"] for entry in record["entries"]} == {4}
+    assert {entry["epsilon"]["num_tries"] for entry in record["entries"]} == {8}, "tries times entries"
+    fitted = ["fit runs" in entry["epsilon"]["threshold_choice"] for entry in record["entries"]]
+    assert fitted == [False, False, True, True]
     assert record["entries"][1]["num_records"] < record["entries"][0]["num_records"]
     (folder,) = (tmp_path / "runs").glob("compare-*")
     assert (folder / "roc.png").stat().st_size > 10_000

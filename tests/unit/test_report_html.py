@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from test_report_simulation import CLAIM, PROTOCOL, simulate_gallery, simulate_report
 
+from reports.coin_test import CoinTest
 from reports.gallery import Gallery, Panel
 from reports.html import write_comparison_html, write_html
 from reports.html_sections import ladder_section
@@ -159,6 +160,25 @@ def test_the_page_says_what_the_record_says_against_text(tmp_path: Path) -> None
         assert words in text, words
     for record in report.exposed:
         assert f"{record.auc:.3f}" in text
+
+
+def test_the_test_of_a_curve_stands_below_the_bounds_against_text(tmp_path: Path) -> None:
+    report, scores = whole_report()
+    test = CoinTest(
+        refuted=True,
+        p_value=0.0123,
+        confidence=0.95,
+        curve="privacy loss distribution",
+        counts={"coins": 3000, "guesses": 120, "correct": 99},
+        threshold_choice="chosen on cross-fitted fit runs",
+        correction="one rule, at 0.5 of the significance each",
+        num_tries=2,
+        assumptions=(),
+    )
+    page = Skeleton(page_of(tmp_path, replace(report, curve_test=test), scores)).text
+    assert "REFUTED, 99 right of 120 guesses about 3" in page
+    assert "(p = 0.012)" in page
+    assert "share the error" in page
 
 
 def test_real_images_are_there_on_demand_only_against_image_count(tmp_path: Path) -> None:
