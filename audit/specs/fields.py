@@ -27,9 +27,7 @@ Ratio = Annotated[
     Annotated[float, Meta(gt=0, le=1)] | None,
     Meta(description="Instead of --ipc: synthetic over condensed records, r of Dong et al."),
 ]
-Init = Annotated[
-    Literal["random", "real"] | None, Meta(description="Where synthetic images start; default: random.")
-]
+Init = Annotated[Literal["random", "real"] | None, Meta(description="Where synthetic images start; default: random.")]
 Preset = Annotated[
     Literal["quick", "paper"], Meta(description="Small networks and 300 steps, or the published settings.")
 ]

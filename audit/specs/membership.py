@@ -2,6 +2,7 @@
 
 from typing import Annotated, ClassVar, Literal
 
+import msgspec
 from msgspec import Meta
 
 from audit.specs import fields
@@ -26,7 +27,7 @@ class Membership(Spec, frozen=True, kw_only=True):
         Meta(description="What the adversary sees: a network trained on the set, or the set itself."),
     ] = "model"
     preset: fields.Preset = "quick"
-    settings: Settings = {}
+    settings: Settings = msgspec.field(default_factory=dict)
     shadows: Annotated[Count, Meta(description="Condensations of random halves.")] = 256
     test_runs: Annotated[
         Count | None, Meta(description="Runs kept for testing the attack; default: a quarter, all for loss.")

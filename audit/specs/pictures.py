@@ -2,6 +2,7 @@
 
 from typing import Annotated, ClassVar, Literal
 
+import msgspec
 from msgspec import Meta
 
 from audit.specs import fields
@@ -26,7 +27,7 @@ class Visual(Spec, frozen=True, kw_only=True):
     ratio: fields.Ratio = None
     init: fields.Init = None
     preset: fields.Preset = "quick"
-    settings: fields.MethodSettings = {}
+    settings: fields.MethodSettings = msgspec.field(default_factory=dict)
     runs: Annotated[int, Meta(ge=1, le=10_000, description="Condensations of random halves.")] = 16
     distances: Annotated[
         tuple[Literal["l2", "lpips", "lpips-alexnet"], ...],

@@ -2,6 +2,7 @@
 
 from typing import Annotated, ClassVar
 
+import msgspec
 from msgspec import Meta
 
 from audit.specs import fields
@@ -25,11 +26,11 @@ class WorstCase(Spec, frozen=True, kw_only=True):
     trials: Annotated[
         Annotated[int, Meta(ge=100, le=100_000_000)] | None,
         Meta(
-            description="Runs, half of them with the canary. [default: 100000, or 8000 where the claim grants no family "
-            "of mechanisms, so that there is no tightness to measure]"
+            description="Runs, half of them with the canary. [default: 100000, or 8000 where the claim grants no "
+            "family of mechanisms, so that there is no tightness to measure]"
         ),
     ] = None
     rate: Annotated[float, Meta(gt=0, le=1, description="Rate at which a record is sampled.")] = 0.5
-    settings: fields.MethodSettings = {}
+    settings: fields.MethodSettings = msgspec.field(default_factory=dict)
     confidence: fields.Confidence = 0.95
     seed: fields.Seed = 0
