@@ -12,6 +12,7 @@ from torch import Tensor
 from audit.accounting.published import METHODS
 from audit.claims.accusations import ACCUSATIONS, Accusation, accusations_of
 from audit.claims.run import CLAIMS
+from audit.cli import main
 from condensers.clock import CLOCK_SEEDS
 from condensers.psg import PsgConfig
 
@@ -166,3 +167,15 @@ def test_faults_prints_every_accusation(accusation: Accusation) -> None:
     text = " ".join(FAULTS.read_text(encoding="utf-8").split())
     for line in accusation.lines:
         assert " ".join(line.split()) in text.replace("`", "").replace("**", "")
+
+
+def test_audit_claims_prints_every_accusation_under_its_claim(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr("sys.argv", ["audit", "claims", "--out", str(tmp_path)])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert caught.value.code in (None, 0)
+    paragraphs = {text.split("\n", 1)[0]: text for text in capsys.readouterr().out.split("\n\n")}
+    for accusation in ACCUSATIONS.values():
+        assert all(line in paragraphs[accusation.claim] for line in accusation.lines)
