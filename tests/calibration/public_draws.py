@@ -1,6 +1,6 @@
 """Coverage of intervals, and false alarms of the regression test, between audits that differ in their seed alone.
 
-    OMP_NUM_THREADS=1 python tests/calibration/public_draws.py FOLDER [--level model] [--seeds 24]
+    OMP_NUM_THREADS=1 python tests/calibration/public_draws.py FOLDER [--kind model] [--seeds 24]
     OMP_NUM_THREADS=1 python tests/calibration/public_draws.py --simulated
 
 Runs the same small audit of DM with many seeds: with one public draw for all runs, and with several. Prints, for every
@@ -33,6 +33,7 @@ from condensers.randomness import stream
 
 COMMON = ("--records", "400", "--set", "iterations=50", "--device", "cpu")
 COMMANDS = {
+    "loss": ("loss", ("--set", "victim.epochs=60", "--shadows", "16")),
     "set": ("lira", ("--level", "set", "--shadows", "64", "--test-runs", "16")),
     "model": ("rmia", ("--set", "victim.epochs=60", "--shadows", "64", "--test-runs", "16")),
 }
@@ -40,12 +41,13 @@ DRAWS = (1, 4, 8)
 SIGNIFICANCES = (0.05, 0.01, 1e-3 / 7)
 
 
-def audit_once(level: str, draws: int, seed: int, folder: Path) -> tuple[Any, tuple[np.ndarray, np.ndarray]]:
+def audit_once(kind: str, draws: int, seed: int, folder: Path) -> tuple[Any, tuple[np.ndarray, np.ndarray]]:
     """Report, coins and scores of one audit, its runs kept in `folder`."""
-    command, own = COMMANDS[level]
+    command, own = COMMANDS[kind]
+    level = "set" if kind == "set" else "model"
     arguments = (*own, *COMMON, "--seed", str(seed), "--public-draws", str(draws))
     config, pool = resolve_config(command, flags_of(command, arguments))
-    kept = folder / f"{level}-{draws}-{seed}.npz"
+    kept = folder / f"{kind}-{draws}-{seed}.npz"
     seen = ("images", "labels") if level == "set" else ("signals", "accuracy")
     if not kept.exists():
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
@@ -62,9 +64,9 @@ def audit_once(level: str, draws: int, seed: int, folder: Path) -> tuple[Any, tu
     return summarise(config, pool, members, scores, shards), (members, scores)
 
 
-def show_audits(level: str, seeds: int, folder: Path) -> None:
+def show_audits(kind: str, seeds: int, folder: Path) -> None:
     """The table of docs/estimators.md."""
-    metrics = ("auc", "tpr at fpr 0.01", "tpr at fpr 0.001", *(("accuracy",) if level == "model" else ()))
+    metrics = ("auc", "tpr at fpr 0.01", "tpr at fpr 0.001", *(("accuracy",) if kind != "set" else ()))
     intervals: dict[str, Callable[[Any], tuple[float, float]]] = {
         "auc": lambda report: report.roc.auc_interval,
         "tpr at fpr 0.01": lambda report: report.roc.tpr_at_fpr_interval["0.01"],
@@ -72,12 +74,14 @@ def show_audits(level: str, seeds: int, folder: Path) -> None:
         "accuracy": lambda report: report.utility.accuracy_interval,
     }
     print(
-        "level | draws | figure | mean | deviation / error | covered |",
+        "kind | draws | figure | mean | deviation / error | covered |",
         "alarms at",
         *(f"{s:.2g}" for s in SIGNIFICANCES),
     )
     for draws in DRAWS:
-        found = [audit_once(level, draws, seed, folder) for seed in range(seeds)]
+        found = [audit_once(kind, draws, seed, folder) for seed in range(seeds)]
+        if draws > 1:
+            show_pooling(f"{kind} | {draws}", [scores for _, scores in found], draws)
         for metric in metrics:
             measured = [METRICS[metric].measure(report, scores, 0.05) for report, scores in found]
             values = np.array([one.value for one in measured])
@@ -88,10 +92,19 @@ def show_audits(level: str, seeds: int, folder: Path) -> None:
             alarms = [sum(got_worse(metric, new, old, s) for new, old in pairs) for s in SIGNIFICANCES]
             ratio = values.std(ddof=1) / np.sqrt((errors**2).mean())
             print(
-                f"{level} | {draws} | {metric} | {values.mean():.4f} | {ratio:.2f} | {covered} of {seeds} |",
+                f"{kind} | {draws} | {metric} | {values.mean():.4f} | {ratio:.2f} | {covered} of {seeds} |",
                 ", ".join(f"{count} of {len(pairs)}" for count in alarms),
                 flush=True,
             )
+
+
+def show_pooling(label: str, found: list[tuple[np.ndarray, np.ndarray]], draws: int) -> None:
+    """Whether scores of several draws may be pooled: AUC of all of them, and the mean of those within a draw."""
+    pooled = [figures(members, scores)[0] for members, scores in found]
+    within = [
+        figures(members[draw::draws], scores[draw::draws])[0] for members, scores in found for draw in range(draws)
+    ]
+    print(f"{label} | AUC pooled {np.mean(pooled):.4f}, within draws {np.mean(within):.4f}", flush=True)
 
 
 def simulate(
@@ -154,7 +167,7 @@ def show_simulation(audits: int = 400) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path, nargs="?", default=Path("runs/public-draws"))
-    parser.add_argument("--level", choices=tuple(COMMANDS), default="set")
+    parser.add_argument("--kind", choices=tuple(COMMANDS), default="set")
     parser.add_argument("--seeds", type=int, default=24)
     parser.add_argument("--simulated", action="store_true", help="simulated scores instead of audits")
     given = parser.parse_args()
@@ -162,4 +175,4 @@ if __name__ == "__main__":
         show_simulation()
     else:
         given.folder.mkdir(parents=True, exist_ok=True)
-        show_audits(given.level, given.seeds, given.folder)
+        show_audits(given.kind, given.seeds, given.folder)
