@@ -130,7 +130,7 @@ def _score(
         ratios=entry.level == "set",
     )
     scores = attack.score(observations, attack.config())
-    fitted = cross_fit_runs(attack, attack.config(), entry.level, config, pool, shards, fit_members)
+    fitted = cross_fit_runs(attack, attack.config(), entry.level, config, pool, shards, range(num_fit))
     return Compared(
         attack=entry.attack,
         level=entry.level,

@@ -60,9 +60,9 @@ def cross_fit(fit_members: np.ndarray, score_fold: ScoreFold) -> CrossFitted | N
 def cross_fit_audit(config: AuditConfig, pool: Pool, shards: dict[str, np.ndarray]) -> CrossFitted | None:
     """The fit runs of an audit, under its own attack at its own level."""
     attack = get_attack(config.attack)
-    fit_members = told_members(config, pool.num_records, game_of(config, pool.num_records).fit_runs)
+    fit_runs = game_of(config, pool.num_records).fit_runs
     attack_config = attack.config(**config.attack_config)
-    return cross_fit_runs(attack, attack_config, config.level, config, pool, shards, fit_members)
+    return cross_fit_runs(attack, attack_config, config.level, config, pool, shards, fit_runs)
 
 
 def cross_fit_runs(
@@ -72,16 +72,17 @@ def cross_fit_runs(
     config: AuditConfig,
     pool: Pool,
     shards: dict[str, np.ndarray],
-    fit_members: np.ndarray,
+    fit_runs: range,
 ) -> CrossFitted | None:
-    """The same for the first `len(fit_members)` runs of the shards; None for an attack that learns from no run."""
-    if not attack.needs_fit_runs or len(fit_members) < FEWEST_FIT_RUNS:
+    """These runs of the shards, under an attack at a level; None for an attack that learns from no run."""
+    if not attack.needs_fit_runs or len(fit_runs) < FEWEST_FIT_RUNS:
         return None
+    fit_members = told_members(config, pool.num_records, fit_runs)
     features = embed_publicly(config, pool) if level == "set" else None
 
     def score_fold(others: np.ndarray, held: np.ndarray) -> np.ndarray:
         members = fit_members[others]
-        rows = [*others.tolist(), *held.tolist()]
+        rows = [fit_runs[place] for place in (*others, *held)]
         signals = level_signals(level, config, pool, shards, fit_members=members, rows=rows, features=features)
         known = members.any(0) & ~members.all(0)
         scores = np.full((len(held), pool.num_records), np.nan, dtype=np.float32)
