@@ -19,7 +19,7 @@ from audit.estimators.paper_style import estimate_epsilon_paper_style
 from audit.estimators.table import Columns, read_evidence
 from audit.estimators.thresholds import Fixed, Grid, MedianOfSplits, Split, ThresholdChoice
 from condensers.errors import BadConfig
-from reports.rounding import down
+from reports.rounding import down, up
 from reports.schema import EpsilonBound, dump
 
 Estimator = Callable[..., EpsilonBound]
@@ -200,8 +200,8 @@ def _describe(result: EpsilonTable) -> str:
         test = result.curve_test
         lines.append(
             f"claimed curve: {'REFUTED' if test.refuted else 'NOT REFUTED'}, p <= {test.p_value:.3g}; at FPR up to "
-            f"{test.false_positive_upper:.4g} the claim needs FNR >= {test.allowed_false_negative_rate:.4g}, "
-            f"observed FNR up to {test.false_negative_upper:.4g}"
+            f"{up(test.false_positive_upper, 4)} the claim needs FNR >= {down(test.allowed_false_negative_rate, 4)}, "
+            f"observed FNR up to {up(test.false_negative_upper, 4)}"
         )
     if all(bound.kind != "bound" or bound.lower == 0.0 for bound in result.bounds):
         lines.append("no positive epsilon is certified: no evidence of a leak, which is no evidence of privacy")

@@ -36,6 +36,7 @@ from audit.estimators.one_run import bound_epsilon_one_run_records, one_run_ceil
 from audit.estimators.one_run_fdp import bound_epsilon_one_run_fdp, largest_rejected_mu
 from audit.estimators.trials import upper_limits
 from audit.plan import ESTIMATORS
+from reports.rounding import down
 
 NUM_AUDITS = 2000
 CHOICES = ("fixed", "split", "median", "grid")
@@ -163,7 +164,7 @@ def _family(runs: RunAudits, choice: str) -> str:
         delta=DELTA,
         confidence=1 - SIGNIFICANCE,
     )
-    return f"{bound.lower / runs.mechanism.epsilon:.2f}"
+    return down(bound.lower / runs.mechanism.epsilon)
 
 
 def outside() -> Iterator[str]:
