@@ -4,6 +4,7 @@ Every entry is tested on the same test runs; bounds are corrected for the number
 records have none with them or none without them; entries with equally many fit runs leave the same records out.
 """
 
+import hashlib
 import json
 import re
 from collections.abc import Callable
@@ -24,7 +25,8 @@ from audit.resolve import resolve_config
 from audit.settings import AuditConfig
 from audit.shard import game_of
 from audit.signals import level_signals, told_members
-from audit.store import RunDirectory, write_text
+from audit.store import RunDirectory, explain_failure, write_text
+from audit.summary import reproduction_command
 from condensers.errors import BadConfig
 from condensers.pool import Pool
 from condensers.registry import get_method, require_set
@@ -42,6 +44,9 @@ class Entry:
     attack: str
     level: str
     fit_runs: int | None
+
+    def __str__(self) -> str:
+        return f"{self.attack}:{self.level}" + ("" if self.fit_runs is None else f":{self.fit_runs}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,20 +95,28 @@ def run_comparison(entries: tuple[Entry, ...], flags: dict[str, Any], say: Calla
     if any(entry.level == "set" for entry in entries):
         require_set(get_method(flags["method"]), "compare attacks at level model: --attacks lira:model,rmia:model")
     config, pool = resolve_config("lira", flags)
+    for name in config.changes:
+        if name.startswith("attack."):
+            raise BadConfig(f"--set {name}: attacks are compared at their default settings; leave it out")
     available = (config.shadows - config.test_runs) // config.public_draws
     for entry in entries:
         if entry.fit_runs is not None and entry.fit_runs > available:
-            asked = f"{entry.attack}:{entry.level}:{entry.fit_runs}"
-            raise BadConfig(f"--attacks {asked}: there are {available} fit runs{per_draw(config)}; raise --shadows")
+            raise BadConfig(f"--attacks {entry}: there are {available} fit runs{per_draw(config)}; raise --shadows")
     report = perform_attack("lira", flags, say)
     directory = RunDirectory(Path(report.run_directory))
     shards = load_shards(directory, config, ("signals", "images", "labels"))
     compared = [_score(entry, config, pool, shards, config.tries * len(entries), say) for entry in entries]
-    folder = directory.path.with_name(directory.path.name.replace("lira-", "compare-", 1))
-    folder.mkdir(exist_ok=True)
+    named = ",".join(map(str, entries))
+    digest = hashlib.sha256(f"{config.digest} {named}".encode()).hexdigest()[:12]
+    folder = directory.path.with_name(
+        config.directory_name.replace("lira-", "compare-", 1).replace(config.digest, digest)
+    )
+    with explain_failure(folder):
+        folder.mkdir(exist_ok=True)
     record = {
         "schema": SCHEMA,
-        "command": report.command,
+        "command": reproduction_command(config, f"compare --attacks {named}"),
+        "digest": digest,
         "method": config.method,
         "dataset": config.dataset,
         "entries": [{"label": one.label, **asdict(one)} for one in compared],

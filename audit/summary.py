@@ -327,9 +327,9 @@ def _protocol(config: AuditConfig, table: str, found: list[tuple[int, float, int
     )
 
 
-def reproduction_command(config: AuditConfig) -> str:
-    """The command that gives these bytes again, wherever and with however many workers."""
-    parts = [f"audit {config.attack}", f"--method {shlex.quote(config.method)}", f"--shadows {config.shadows}"]
+def reproduction_command(config: AuditConfig, name: str = "") -> str:
+    """The command that gives these bytes again, wherever and with however many workers; `name` is not the attack's."""
+    parts = [f"audit {name or config.attack}", f"--method {shlex.quote(config.method)}", f"--shadows {config.shadows}"]
     parts += [] if config.foreign is not None else [f"--test-runs {config.test_runs}"]
     parts += [f"--dataset {shlex.quote(config.dataset)}"]
     if config.records is not None:
@@ -346,7 +346,7 @@ def reproduction_command(config: AuditConfig) -> str:
     if config.claim is not None:
         parts.append(f"--claim {config.claim!r}")
     if config.epsilon is not None:
-        parts.append(f"--epsilon {config.epsilon:g}")
+        parts.append(f"--epsilon {config.epsilon!r}")
     if config.fit_runs is not None:
         parts.append(f"--fit-runs {config.fit_runs}")
     if config.tries != 1:
@@ -361,5 +361,5 @@ def reproduction_command(config: AuditConfig) -> str:
         parts.append("--shuffle-membership")
     if "compiled" in config.method_config:
         parts.append(f"--compile {'on' if config.method_config['compiled'] else 'off'}")
-    parts += [f"--set {shlex.quote(f'{name}={value}')}" for name, value in config.changes.items()]
+    parts += [f"--set {shlex.quote(f'{name}={value}')}" for name, value in sorted(config.changes.items())]
     return " ".join(parts)

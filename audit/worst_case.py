@@ -52,6 +52,7 @@ from condensers.randomness import Randomness
 from condensers.registry import Method, condense_runs
 from reports.html import write_page
 from reports.kinds import WorstCaseMaterial
+from reports.rounding import down, up
 from reports.schema import Claim, EpsilonBound, dump
 from reports.worst_case import ATTACK, Attempt, WorstCaseReport
 from reports.worst_case_pages import write_worst_case_pdf
@@ -311,16 +312,17 @@ def bound_all(heard: Heard, experiment: Experiment) -> tuple[tuple[EpsilonBound,
 
 def judge(attempts: tuple[Attempt, ...], claimed: Claim) -> tuple[str, str]:
     """REFUTED if any attempt lies below the curve; every test is corrected for the number of attempts."""
-    claim = f"the trade-off curve of epsilon = {claimed.epsilon_pld:.3g} at delta {claimed.delta:g}"
+    assert claimed.epsilon_pld is not None
+    claim = f"the trade-off curve of epsilon = {up(claimed.epsilon_pld)} at delta {claimed.delta:g}"
     # Of equal ones, that with other members says more.
     best = min(attempts, key=lambda attempt: (attempt.test.p_value, attempt.design == "alone"))
     if best.test.refuted:
         test = best.test
         return "REFUTED", (
             f"The ledger claims {claim}, which leaves a false-negative rate of at least "
-            f"{test.allowed_false_negative_rate:.3f} at a false-positive rate of {test.false_positive_upper:.3f}; the "
-            f"{best.score} score (canary {best.design}) has at most {test.false_negative_upper:.3f} there (p = "
-            f"{test.p_value:.2g})."
+            f"{down(test.allowed_false_negative_rate, 3)} at a false-positive rate of "
+            f"{up(test.false_positive_upper, 3)}; the {best.score} score (canary {best.design}) has at most "
+            f"{up(test.false_negative_upper, 3)} there (p = {test.p_value:.2g})."
         )
     return "NOT REFUTED", (
         f"Nothing that was tried ({len(attempts)} scores) lies below {claim} (smallest p = {best.test.p_value:.2g})."

@@ -165,7 +165,7 @@ def matching_gradient(
             found = weight_gradients(network, own, shown, label)
             distance = gradient_distance({name: value[part] for name, value in target.items()}, found)
             (gradient[part, label],) = torch.autograd.grad(distance.sum(), leaf)
-        gradient[to_device(~taken.any(1), images.device), label] = 0.0
+        gradient[to_device(taken.sum(1) == 0, images.device), label] = 0.0
     return gradient.view(images.shape)
 
 
@@ -195,7 +195,7 @@ def _only(parameters: Parameters) -> Parameters:
 
 
 def shared_target(network: Network, parameters: Parameters, real: Tensor, label: int, taken: np.ndarray) -> Parameters:
-    """Gradient of each run's minibatch (`taken`, `[runs, records]`) under one network for all runs; 0 of an empty one."""
+    """Gradient of each run's minibatch (`taken`, `[runs, records]`) under one network for all; 0 of an empty one."""
     weights = to_device(shares(taken), real.device)
     num_weights = sum(value.numel() for value in parameters.values() if value.ndim > 2)
     size = max(1, min(8 * chunk_size(network, real.device), GRADIENT_BYTES // (4 * num_weights)))

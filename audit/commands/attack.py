@@ -108,13 +108,18 @@ def loss(**flags: Any) -> int:
 def _run(attack_name: str, flags: dict[str, Any]) -> int:
     from reports import schema
 
-    fail_above = flags["fail_above"]
-    if fail_above is not None and not fail_above >= 0:
-        raise BadConfig(f"--fail-above {fail_above}: must be a number, 0 or more")
+    limits = check_limits(flags)
     report = perform_attack(attack_name, flags, lambda line: print(f"audit: {line}", file=sys.stderr, flush=True))
     click.echo(schema.dump(report) if flags["as_json"] else _for_people(report), nl=not flags["as_json"])
-    above = fail_above is not None and report.epsilon.lower > fail_above
-    return 4 if report.verdict == "REFUTED" or above else 0
+    return 4 if report.verdict == "REFUTED" or any(report.epsilon.lower > limit for limit in limits) else 0
+
+
+def check_limits(flags: dict[str, Any]) -> tuple[float, ...]:
+    """--fail-above and --claim, as far as they are given: a certified ε above one of them is exit 4."""
+    fail_above, claim = flags["fail_above"], flags["claim"]
+    if fail_above is not None and not fail_above >= 0:
+        raise BadConfig(f"--fail-above {fail_above}: must be a number, 0 or more")
+    return tuple(limit for limit in (fail_above, claim) if limit is not None)
 
 
 def perform_attack(attack_name: str, flags: dict[str, Any], say: Callable[[str], None]) -> Any:
@@ -166,8 +171,8 @@ def _for_people(report: Any) -> str:
     if proved is not None:
         lines.insert(
             3,
-            f"proved         ε ≤ {up(proved.epsilon_pld)} by PLD, {up(proved.epsilon_rdp)} by RDP, at δ = {proved.delta:g}"
-            f"  (from the {proved.source})",
+            f"proved         ε ≤ {up(proved.epsilon_pld)} by PLD, {up(proved.epsilon_rdp)} by RDP  "
+            f"(δ = {proved.delta:g}, from the {proved.source})",
         )
     lines += [
         f"TPR at FPR {float(rate):.1%} {with_interval(value, roc.tpr_at_fpr_interval[rate])}{said}"

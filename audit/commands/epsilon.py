@@ -23,7 +23,7 @@ from audit.estimators.table import Columns, read_evidence
 from audit.estimators.thresholds import Fixed, Grid, MedianOfSplits, Split, ThresholdChoice
 from condensers.errors import BadConfig
 from reports.coin_test import CoinTest, describe_coin_test
-from reports.rounding import down
+from reports.rounding import down, up
 from reports.schema import EpsilonBound, dump
 
 Estimator = Callable[..., EpsilonBound]
@@ -217,6 +217,6 @@ def _describe_test(test: CurveTest | CoinTest) -> str:
         return f"claimed curve: {'REFUTED' if test.refuted else 'NOT REFUTED'}, {describe_coin_test(test)}"
     return (
         f"claimed curve: {'REFUTED' if test.refuted else 'NOT REFUTED'}, p <= {test.p_value:.3g}; at FPR up to "
-        f"{test.false_positive_upper:.4g} the claim needs FNR >= {test.allowed_false_negative_rate:.4g}, "
-        f"observed FNR up to {test.false_negative_upper:.4g}"
+        f"{up(test.false_positive_upper, 4)} the claim needs FNR >= {down(test.allowed_false_negative_rate, 4)}, "
+        f"observed FNR up to {up(test.false_negative_upper, 4)}"
     )

@@ -77,7 +77,7 @@ def _describe(result: Plan) -> str:
         if not option.reachable:
             lines.append(
                 f"{option.estimator}: {result.tightness:g} is out of reach; its best is "
-                f"{option.expected_tightness:.2g} of epsilon, at {option.num_trials:,} trials"
+                f"{down(option.expected_tightness)} of epsilon, at {option.num_trials:,} trials"
             )
     if any(option.unit == "record" and option.num_runs is None for option in result.options):
         lines.append("a trial of unit record is one membership coin: runs = coins / records, give --records")

@@ -220,7 +220,7 @@ def load_metrics(weights: dict[str, Any], device: str) -> dict[str, Any]:
 
 def _command(config: Any) -> str:
     """The command that gives these bytes again."""
-    parts = ["audit visual", f"--method {config.method}", f"--dataset {shlex.quote(config.dataset)}"]
+    parts = ["audit visual", f"--method {shlex.quote(config.method)}", f"--dataset {shlex.quote(config.dataset)}"]
     parts += [] if config.records is None else [f"--records {config.records}"]
     parts += [f"--{name} {config.method_config[name]}" for name in ("ipc", "init") if name in config.method_config]
     parts += [f"--preset {config.preset}", f"--runs {config.runs}"]
@@ -230,7 +230,7 @@ def _command(config: Any) -> str:
     parts += [] if config.claim is None else [f"--claim {config.claim!r}"]
     parts += [] if config.epsilon is None else [f"--epsilon {config.epsilon!r}"]
     parts += ["--shuffle-membership"] if config.shuffle_membership else []
-    parts += [f"--set {shlex.quote(f'{name}={value}')}" for name, value in config.changes.items()]
+    parts += [f"--set {shlex.quote(f'{name}={value}')}" for name, value in sorted(config.changes.items())]
     return " ".join(parts)
 
 

@@ -34,11 +34,15 @@ class Measured:
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """`measure(report, scores, significance)`; `worse` is +1 where more is worse, −1 where less is."""
+    """`measure(report, scores, significance)`; `worse` is +1 where more is worse, −1 where less is.
+
+    `bound` says that the figure is a lower bound, which is rounded down.
+    """
 
     measure: Callable[[Any, tuple[np.ndarray, np.ndarray], float], Measured]
     worse: int
     transcript: bool = False
+    bound: bool = False
 
 
 def threshold(new: Measured, old: Measured, significance: float) -> float:
@@ -168,7 +172,7 @@ METRICS: dict[str, Metric] = {
     "auc": Metric(measure=_auc, worse=1),
     "tpr at fpr 0.01": Metric(measure=_true_positive_rate("0.01"), worse=1),
     "tpr at fpr 0.001": Metric(measure=_true_positive_rate("0.001"), worse=1),
-    "epsilon": Metric(measure=_epsilon, worse=1),
+    "epsilon": Metric(measure=_epsilon, worse=1, bound=True),
     "accuracy": Metric(measure=_accuracy, worse=-1),
-    "tightness": Metric(measure=_tightness, worse=-1, transcript=True),
+    "tightness": Metric(measure=_tightness, worse=-1, transcript=True, bound=True),
 }

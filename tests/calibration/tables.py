@@ -40,6 +40,7 @@ from audit.estimators.one_run_dp import bound_epsilon_one_run_dp, one_run_dp_low
 from audit.estimators.one_run_fdp import bound_epsilon_one_run_fdp, largest_rejected_mu
 from audit.estimators.trials import upper_limits
 from audit.plan import ESTIMATORS
+from reports.rounding import down
 
 NUM_AUDITS = 2000
 CHOICES = ("fixed", "split", "median", "grid")
@@ -180,7 +181,7 @@ def _family(runs: RunAudits, choice: str) -> str:
         delta=DELTA,
         confidence=1 - SIGNIFICANCE,
     )
-    return f"{bound.lower / runs.mechanism.epsilon:.2f}"
+    return down(bound.lower / runs.mechanism.epsilon)
 
 
 def outside() -> Iterator[str]:

@@ -90,7 +90,7 @@ def test_stated_claim_stands_beside_what_the_ledger_proves(
 ) -> None:
     monkeypatch.setattr(audit.pipeline, "run_shards", compute_inline)
     found = run("lira", *TINY, "--claim", "1", "--out", tmp_path)
-    assert "proved         ε ≤ 2.00 by PLD" in found.out
+    assert "proved         ε ≤ 2.00 by PLD, " in found.out
     report = json.loads(run("lira", *TINY, "--claim", "1", "--json", "--out", tmp_path).out)
     assert (report["claimed"]["epsilon_pld"], report["claimed"]["source"]) == (1.0, "stated with --claim")
     assert (report["proved"]["delta"], report["proved"]["source"]) == (1e-5, "ledger of what ran")
