@@ -308,6 +308,7 @@ def _report_from(raw: dict[str, Any]) -> Report:
         "threat_model": tuple(raw["threat_model"]),
         # Records of before these were added lack them.
         "proved": None if raw.get("proved") is None else Claim(**raw["proved"]),
+        "scope": None if raw.get("scope") is None else Scope(**raw["scope"]),
         "tradeoff": None if raw.get("tradeoff") is None else tradeoff(raw["tradeoff"]),
         "outlook": tuple(Outlook(**entry) for entry in raw.get("outlook", ())),
         "ladder": None if raw.get("ladder") is None else ladder(raw["ladder"]),
