@@ -52,7 +52,7 @@ from condensers.randomness import Randomness
 from condensers.registry import Method, condense_runs
 from reports.html import write_page
 from reports.kinds import WorstCaseMaterial
-from reports.rounding import down, up
+from reports.rounding import decimals_apart, down, up
 from reports.schema import Claim, EpsilonBound, dump
 from reports.worst_case import ATTACK, Attempt, WorstCaseReport
 from reports.worst_case_pages import write_worst_case_pdf
@@ -318,11 +318,12 @@ def judge(attempts: tuple[Attempt, ...], claimed: Claim) -> tuple[str, str]:
     best = min(attempts, key=lambda attempt: (attempt.test.p_value, attempt.design == "alone"))
     if best.test.refuted:
         test = best.test
+        decimals = max(3, decimals_apart(test.allowed_false_negative_rate, test.false_negative_upper))
         return "REFUTED", (
             f"The ledger claims {claim}, which leaves a false-negative rate of at least "
-            f"{down(test.allowed_false_negative_rate, 3)} at a false-positive rate of "
+            f"{down(test.allowed_false_negative_rate, decimals)} at a false-positive rate of "
             f"{up(test.false_positive_upper, 3)}; the {best.score} score (canary {best.design}) has at most "
-            f"{up(test.false_negative_upper, 3)} there (p = {test.p_value:.2g})."
+            f"{up(test.false_negative_upper, decimals)} there (p = {test.p_value:.2g})."
         )
     return "NOT REFUTED", (
         f"Nothing that was tried ({len(attempts)} scores) lies below {claim} (smallest p = {best.test.p_value:.2g})."
