@@ -10,23 +10,24 @@ import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from attacks.registry import Observations, get_attack
 from audit.clustered import measure_test_runs
-from audit.commands.attack import perform_attack
 from audit.crossfit import cross_fit_runs
 from audit.draws import per_draw, scores_by_draw
 from audit.headline import bound_coins
 from audit.pipeline import load_shards
 from audit.resolve import resolve_config
+from audit.run import run
 from audit.settings import AuditConfig
 from audit.shard import game_of
 from audit.signals import level_signals, told_members
+from audit.specs.membership import Compare, as_lira
 from audit.store import RunDirectory, explain_failure, write_text
 from audit.summary import reproduction_command
+from audit.where import Where
 from condensers.errors import BadConfig
 from condensers.pool import Pool
 from condensers.registry import get_method, require_set
@@ -89,12 +90,13 @@ def parse_entries(text: str) -> tuple[Entry, ...]:
     return tuple(entries)
 
 
-def run_comparison(entries: tuple[Entry, ...], flags: dict[str, Any], say: Callable[[str], None]) -> Path:
-    """Run or resume the condensations with `audit lira`, score every entry, write figure and record; their folder."""
-    flags = {**flags, "level": "model"}
+def run_comparison(spec: Compare, where: Where, say: Callable[[str], None]) -> Path:
+    """Run or resume the condensations as LiRA does, score every entry, write figure and record; their folder."""
+    entries = parse_entries(spec.attacks or DEFAULT_ENTRIES)
     if any(entry.level == "set" for entry in entries):
-        require_set(get_method(flags["method"]), "compare attacks at level model: --attacks lira:model,rmia:model")
-    config, pool = resolve_config("lira", flags)
+        require_set(get_method(spec.method), "compare attacks at level model: --attacks lira:model,rmia:model")
+    shadows = as_lira(spec, level="model")
+    config, pool = resolve_config(shadows, where.data_root)
     for name in config.changes:
         if name.startswith("attack."):
             raise BadConfig(f"--set {name}: attacks are compared at their default settings; leave it out")
@@ -102,7 +104,7 @@ def run_comparison(entries: tuple[Entry, ...], flags: dict[str, Any], say: Calla
     for entry in entries:
         if entry.fit_runs is not None and entry.fit_runs > available:
             raise BadConfig(f"--attacks {entry}: there are {available} fit runs{per_draw(config)}; raise --shadows")
-    report = perform_attack("lira", flags, say)
+    report = run(shadows, where, say)
     directory = RunDirectory(Path(report.run_directory))
     shards = load_shards(directory, config, ("signals", "images", "labels"))
     compared = [_score(entry, config, pool, shards, config.tries * len(entries), say) for entry in entries]

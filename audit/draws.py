@@ -7,31 +7,28 @@ on epsilon hold as they do with one draw.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 from audit.settings import AuditConfig
 from audit.shard import game_of
 from audit.signals import level_signals, told_members
+from audit.specs.membership import Membership
 from condensers.errors import BadConfig
 from condensers.pool import Pool
 from condensers.registry import Method, get_method
 from reports.interval_units import GIVEN_PUBLIC_DRAW, PUBLIC_DRAWS, RECORDS, RUNS
 
-MOST_DRAWS = 1000
 FEWEST_FIT_RUNS = 3
 
 
-def check_public_draws(flags: dict[str, Any], method: Method, *, test_runs: int, learns: bool) -> int:
+def check_public_draws(spec: Membership, method: Method, *, test_runs: int, learns: bool) -> int:
     """The number of public draws, if the runs can be divided among them."""
-    draws, shadows, fit_runs = flags["public_draws"], flags["shadows"], flags.get("fit_runs")
-    if not 1 <= draws <= MOST_DRAWS:
-        raise BadConfig(f"--public-draws {draws}: must lie in 1…{MOST_DRAWS}")
+    draws, shadows, fit_runs = spec.public_draws, spec.shadows, spec.fit_runs
     if draws == 1:
         return 1
     asked = f"--public-draws {draws}"
-    if flags["independent_randomness"]:
+    if spec.independent_randomness:
         raise BadConfig(
             f"{asked}: with --independent-randomness every run has a draw of its own; leave one of them out"
         )

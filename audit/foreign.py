@@ -25,6 +25,8 @@ from audit.resolve import check_fit_runs, resolve_config
 from audit.settings import AuditConfig
 from audit.shard import game_of
 from audit.signals import level_signals, told_members
+from audit.specs.membership import ReleasedSets
+from audit.specs.pictures import Visual
 from audit.store import RunDirectory, read_tensors, write_tensors
 from audit.summary import judge
 from audit.synthetic import SyntheticSet, check_fit, digest_of, read_synthetic
@@ -58,13 +60,13 @@ class Foreign:
         return label is None or label.get("starts_from_records") is not False
 
 
-def read_foreign(flags: dict[str, Any], pool: Pool) -> Foreign:
+def read_foreign(spec: ReleasedSets | Visual, pool: Pool) -> Foreign:
     """What --synthetic, --index, --normalisation, --members and --column say, checked against the pool."""
-    files, path = tuple(flags["synthetic"]), flags["members"]
-    indices = _one_each("--index", flags["index"], len(files), (0,) * len(files))
+    files, path = tuple(spec.synthetic), spec.members
+    indices = _one_each("--index", spec.index, len(files), (0,) * len(files))
     sets = []
     for file, index in zip(files, indices, strict=True):
-        found = read_synthetic(file, dataset=flags["dataset"], index=index, normalisation=flags["normalisation"])
+        found = read_synthetic(file, dataset=spec.dataset, index=index, normalisation=spec.normalisation)
         check_fit(found, pool)
         sets.append(found)
     digests = [digest_of(found.images, found.labels) for found in sets]
@@ -74,20 +76,20 @@ def read_foreign(flags: dict[str, Any], pool: Pool) -> Foreign:
         "files": [str(file) for file in files],
         "names": [found.name for found in sets],
         "index": list(indices),
-        "normalisation": flags["normalisation"],
+        "normalisation": spec.normalisation,
         "sha256": digests,
         "members_file": None,
         "columns": None,
         "coins": None,
     }
     if path is None:
-        if flags["column"]:
+        if spec.column:
             raise BadConfig("--column: needs a file of coins, --members FILE")
         return Foreign(sets=tuple(sets), members=None, facts=facts)
-    columns = _one_each("--column", flags["column"], len(files), tuple(range(len(files))))
+    columns = _one_each("--column", spec.column, len(files), tuple(range(len(files))))
     if len(set(columns)) < len(columns):
         raise BadConfig("--column: two sets cannot have the same coins; draw a column for each, `audit coins --sets N`")
-    coins = read_coins(path, dataset=flags["dataset"], checksum=pool_checksum(pool), num_records=pool.num_records)
+    coins = read_coins(path, dataset=spec.dataset, checksum=pool_checksum(pool), num_records=pool.num_records)
     members = np.stack([take_column(coins, path, column) for column in columns])
     facts |= {
         "members_file": str(path),
@@ -104,32 +106,30 @@ def _one_each(flag: str, given: tuple[int, ...], wanted: int, default: tuple[int
     return given or default
 
 
-def resolve_foreign(attack_name: str, flags: dict[str, Any]) -> tuple[AuditConfig, Pool, Foreign]:
+def resolve_foreign(spec: ReleasedSets, data_root: Path | None) -> tuple[AuditConfig, Pool, Foreign]:
     """The configuration of the shadows and of the sets; by default as many images per class as the first set has."""
-    for flag, name in (("--test-runs", "test_runs"), ("--canaries", "canaries")):
-        if flags.get(name) is not None:
+    for flag, given in (("--test-runs", spec.test_runs), ("--canaries", spec.canaries)):
+        if given is not None:
             raise BadConfig(f"{flag}: has no meaning with --synthetic; all --shadows are fit runs, the sets are tested")
-    if flags["public_draws"] != 1:
+    if spec.public_draws != 1:
         raise BadConfig("--public-draws: has no meaning with --synthetic; the sets were made with a draw of their own")
-    if flags["level"] != "set":
+    if spec.level != "set":
         raise BadConfig("--synthetic: a released set is audited at --level set")
-    if flags["members"] is None:
+    if spec.members is None:
         raise BadConfig("--synthetic: give the coins that chose its members, --members FILE (`audit coins` draws them)")
-    pool = load_pool(flags["dataset"], data_root=flags["data_root"], records=flags["records"])
-    foreign = read_foreign(flags, pool)
-    changed = {
-        **flags,
-        "fit_runs": None,
-        "independent_randomness": flags["independent_randomness"] or not flags["known_randomness"],
-    }
-    if flags["ipc"] is None and flags["ratio"] is None:
+    pool = load_pool(spec.dataset, data_root=data_root, records=spec.records)
+    foreign = read_foreign(spec, pool)
+    shadows = spec.but(
+        fit_runs=None, independent_randomness=spec.independent_randomness or not spec.known_randomness
+    )
+    if spec.ipc is None and spec.ratio is None:
         smallest = int(torch.bincount(pool.labels, minlength=pool.num_classes).min())
-        changed["ipc"] = min(smallest, max(1, round(len(foreign.sets[0].images) / pool.num_classes)))
-    config, pool = resolve_config(attack_name, changed)
+        shadows = shadows.but(ipc=min(smallest, max(1, round(len(foreign.sets[0].images) / pool.num_classes))))
+    config, pool = resolve_config(shadows, data_root)
     config = replace(
         config,
         test_runs=len(foreign.sets),
-        fit_runs=check_fit_runs(flags.get("fit_runs"), config.shadows),
+        fit_runs=check_fit_runs(spec.fit_runs, config.shadows),
         foreign=foreign.facts,
     )
     return config, pool, foreign
@@ -286,13 +286,3 @@ def show_foreign(directory: RunDirectory, digest: str, *, show_records: bool) ->
     )
     left_out = hidden and not show_records and kept["images_0"].ndim == 4
     return replace(gallery, note=HIDDEN) if left_out else gallery
-
-
-def given_files(flags: dict[str, Any]) -> tuple[Path, ...]:
-    """The files of --synthetic; none where flags come from a command that has no such option."""
-    files = tuple(flags.get("synthetic") or ())
-    if not files:
-        for flag in ("members", "column", "index", "known_randomness"):
-            if flags.get(flag):
-                raise BadConfig(f"--{flag.replace('_', '-')}: has no meaning without --synthetic FILE")
-    return files

@@ -12,12 +12,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from audit.commands.attack import perform_attack
-from audit.commands.worst_case import perform_worst_case
 from audit.reuse import link_or_copy
+from audit.run import run
 from audit.settings import AuditConfig
+from audit.specs.membership import Ladder as LadderSpec
+from audit.specs.membership import as_lira
+from audit.specs.worst_case import WorstCase
 from audit.store import RunDirectory, write_atomically, write_text
 from audit.summary import reproduction_command
+from audit.where import Where
 from condensers.errors import BadConfig
 from condensers.registry import get_method, require_set
 from reports import schema
@@ -26,25 +29,30 @@ from reports.schema import Ladder, LadderRow
 LEVELS = ("model", "set", "transcript")
 
 
-def run_ladder(
-    flags: dict[str, Any], worst_case_flags: dict[str, Any], say: Callable[[str], None]
-) -> tuple[schema.Report, Ladder]:
+def run_ladder(spec: LadderSpec, where: Where, say: Callable[[str], None]) -> tuple[schema.Report, Ladder]:
     """Audit at every level; the record of the set level, and the ladder. A method without a door has two rungs."""
-    method = get_method(flags["method"])
+    method = get_method(spec.method)
     require_set(method, "its levels are model and transcript: audit lira, audit worst-case")
-    if method.private and flags["epsilon"] is None:
+    if method.private and spec.epsilon is None:
         raise BadConfig("--epsilon is missing: a ladder is about one ε; for the method's own noise see `audit lira`")
-    confidence = 1 - (1 - flags["confidence"]) / (3 if method.private else 2)
+    confidence = 1 - (1 - spec.confidence) / (3 if method.private else 2)
     rows: list[LadderRow] = []
     report: Any = None
     for level in ("model", "set"):
         say(f"level {level}")
-        report = perform_attack("lira", {**flags, "level": level, "confidence": confidence}, say)
+        report = run(as_lira(spec, level=level, confidence=confidence), where, say)
         rows.append(_row(report, "lira"))
     if method.private:
         say("level transcript")
-        heard = perform_worst_case({**worst_case_flags, "confidence": confidence}, say)
-        rows.append(_row(heard, "likelihood ratio of all releases"))
+        transcript = WorstCase(
+            method=spec.method,
+            epsilon=spec.epsilon,
+            delta=spec.delta,
+            trials=spec.trials,
+            confidence=confidence,
+            seed=spec.seed,
+        )
+        rows.append(_row(run(transcript, where, say), "likelihood ratio of all releases"))
     return report, Ladder(method=report.method, dataset=report.dataset, rows=tuple(rows))
 
 

@@ -3,8 +3,7 @@
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -20,6 +19,7 @@ from audit.settings import AuditConfig, condensation_digest
 from audit.shard import game_of, num_shards, read_shard, shard_runs
 from audit.store import DamagedShard, RunDirectory, explain_failure, read_tensors, write_atomically, write_text
 from audit.summary import score_runs, score_table, summarise
+from audit.where import Where
 from condensers.errors import Incomplete
 from condensers.ledger import Entries, Ledger
 from condensers.pool import Pool
@@ -30,27 +30,17 @@ from reports.html import write_html
 from reports.pdf import write_pdf
 
 
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """What does not determine the result: where it goes and who computes it."""
-
-    out: Path
-    jobs: int
-    data_root: Path | None
-    show_records: bool
-
-
 def run_audit(
-    config: AuditConfig, pool: Pool, settings: Settings, say: Callable[[str], None], foreign: Foreign | None = None
+    config: AuditConfig, pool: Pool, where: Where, say: Callable[[str], None], foreign: Foreign | None = None
 ) -> schema.Report:
     """Run or resume an audit, of our own runs or of sets of another maker; its record, with paths as seen from here."""
     _tell_of_empty_classes(config, pool, say)
     (_rehearse if foreign is None else rehearse_foreign)(config, pool)
-    directory = RunDirectory(settings.out / config.directory_name)
+    directory = RunDirectory(where.out / config.directory_name)
     directory.create()
     try:
         with directory.held():
-            report = _run(config, pool, directory, settings, say, foreign)
+            report = _run(config, pool, directory, where, say, foreign)
     except KeyboardInterrupt:
         finished = sum(len(shard_runs(config, i)) for i in range(num_shards(config)) if directory.shard(i).exists())
         raise Incomplete(
@@ -64,7 +54,7 @@ def _run(
     config: AuditConfig,
     pool: Pool,
     directory: RunDirectory,
-    settings: Settings,
+    where: Where,
     say: Callable[[str], None],
     foreign: Foreign | None,
 ) -> schema.Report:
@@ -77,8 +67,8 @@ def _run(
         computed = sum(len(shard_runs(config, index)) for index in missing)
         if done:
             say(f"resuming {directory.path}: {done} of {config.shadows} runs are done")
-        _compute(config, directory, missing, settings)
-        timing = {"seconds": round(time.monotonic() - started, 3), "runs": computed, "jobs": settings.jobs}
+        _compute(config, directory, missing, where)
+        timing = {"seconds": round(time.monotonic() - started, 3), "runs": computed, "jobs": where.num_jobs(config.device)}
         write_text(directory.timing, json.dumps(timing) + "\n")
     say("scoring")
     shards = load_shards(directory, config, ("images", "labels") if config.level == "set" else ("signals", "accuracy"))
@@ -97,7 +87,7 @@ def _run(
     write_text(directory.report, schema.dump(report))
     say("drawing the report")
     with explain_failure(directory.pdf):
-        draw(directory, report, table, pool if settings.show_records else None)
+        draw(directory, report, table, pool if where.show_records else None)
     return report
 
 
@@ -167,11 +157,11 @@ def _is_whole(directory: RunDirectory, config: AuditConfig, index: int, say: Cal
     return True
 
 
-def _compute(config: AuditConfig, directory: RunDirectory, missing: list[int], settings: Settings) -> None:
+def _compute(config: AuditConfig, directory: RunDirectory, missing: list[int], where: Where) -> None:
     sizes = {index: len(shard_runs(config, index)) for index in missing}
     doing = "condensing" if config.level == "set" else "condensing and training"
     with ProgressBar(f"{doing} {sum(sizes.values())} runs", sizes) as bar:
-        run_shards(directory.path, missing, jobs=settings.jobs, data_root=settings.data_root, on_progress=bar.update)
+        run_shards(directory.path, missing, jobs=where.num_jobs(config.device), data_root=where.data_root, on_progress=bar.update)
 
 
 def load_shards(directory: RunDirectory, config: AuditConfig, seen: tuple[str, ...]) -> dict[str, np.ndarray]:

@@ -1,8 +1,9 @@
-"""From flags to a complete configuration."""
+"""From a specification to a complete configuration."""
 
 import math
 import shutil
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from attacks.canaries import parse_canaries, plant_canaries, spell_canaries
@@ -14,6 +15,8 @@ from audit.data.load import load_pool, pool_checksum
 from audit.draws import check_public_draws
 from audit.game import nominal_class_sizes
 from audit.settings import AuditConfig
+from audit.specs.membership import Membership
+from audit.specs.pictures import Visual
 from condensers.errors import BadConfig
 from condensers.initial import check_real_start
 from condensers.networks import Network, fitting_network
@@ -25,68 +28,67 @@ from condensers.registry import Method, get_method, require_set
 COMPILE_FROM_WIDTH, COMPILE_FROM = 64, 2e10
 # Settings of methods that have flags of their own.
 FLAGS = {"ipc": "--ipc", "init": "--init", "compiled": "--compile"}
-SEEDS = 1 << 63
 NAMES = {"lira": "LiRA", "rmia": "RMIA"}
-MOST_SHADOWS = 100_000
 LARGEST = (1 << 31) - 1
 DEEPEST = 32
 FEWEST_FIT_RUNS = 3
 
 
-def resolve_config(attack_name: str, flags: dict[str, Any]) -> tuple[AuditConfig, Pool]:
-    """Check every flag, load the pool, and fix everything that determines the result."""
-    _check_numbers(flags)
-    attack, method = get_attack(attack_name), get_method(flags["method"])
-    changes = split_changes(flags["changes"])
+def resolve_config(
+    spec: Membership, data_root: Path | None, *, attack_name: str | None = None
+) -> tuple[AuditConfig, Pool]:
+    """Check the specification, load the pool, and fix everything that determines the result."""
+    attack, method = get_attack(attack_name or spec.COMMAND), get_method(spec.method)
+    changes = own_settings(spec.settings)
     victims = {"victim.": VictimConfig} if method.releases == "set" else {}
     settings.check_changes(changes, {"": method.config, **victims, "attack.": attack.config})
-    _check_released(method, flags)
-    if flags["level"] not in attack.levels:
+    _check_released(method, spec)
+    if spec.level not in attack.levels:
         raise BadConfig(
-            f"--level {flags['level']}: {attack_name} looks at level {' and '.join(attack.levels)} only; "
+            f"--level {spec.level}: {attack.name} looks at level {' and '.join(attack.levels)} only; "
             "lira and rmia look at both"
         )
-    canaries = parse_canaries(flags.get("canaries") or "")
-    pool = load_pool(flags["dataset"], data_root=flags["data_root"], records=flags["records"])
+    canaries = parse_canaries(spec.canaries or "")
+    pool = load_pool(spec.dataset, data_root=data_root, records=spec.records)
     checksum = pool_checksum(pool)
-    pool = plant_canaries(pool, canaries, flags["seed"])
-    check_queries(flags["queries"], tabular=pool.images.ndim == 2)
-    device = settings.resolve_device(flags["device"])
+    pool = plant_canaries(pool, canaries, spec.seed)
+    check_queries(spec.queries, tabular=pool.images.ndim == 2)
+    device = settings.resolve_device(spec.device)
     device = "cpu" if device.startswith("cpu") else device
-    ipc = settings.resolve_ipc(pool, flags["ipc"], flags["ratio"])
-    pool, method_config = resolve_method(method, pool, ipc, flags, changes)
-    victim = settings.resolve_victim(PRESETS, flags["preset"], pool, changes) if victims else None
+    ipc = settings.resolve_ipc(pool, spec.ipc, spec.ratio)
+    pool, method_config = resolve_method(method, pool, ipc, spec, data_root)
+    victim = settings.resolve_victim(PRESETS, spec.preset, pool, changes) if victims else None
     values = vars(method_config)
     check_sizes("", values)
     check_sizes("victim.", {} if victim is None else vars(victim))
     check_extractor(values, pool)
     network = None if victim is None else victim_network(pool, victim)
-    shadows, shard_runs = flags["shadows"], flags["shard_runs"]
-    test_runs = _test_runs(flags["test_runs"], shadows, attack_name if attack.needs_fit_runs else None)
-    draws = check_public_draws(flags, method, test_runs=test_runs, learns=attack.needs_fit_runs)
+    shadows, shard_runs = spec.shadows, spec.shard_runs
+    test_runs = _test_runs(spec.test_runs, shadows, attack.name if attack.needs_fit_runs else None)
+    draws = check_public_draws(spec, method, test_runs=test_runs, learns=attack.needs_fit_runs)
     if shard_runs is None:
         shard_runs = min(settings.RUNS_THAT_SHARE_NOTHING, shadows)
         if network is not None:
             shard_runs = settings.fit_shard(network, ipc * pool.num_classes, device, shadows // draws)
     if "compiled" in values:
-        values = {**values, "compiled": should_compile(flags["compiled"], values, pool, shard_runs)}
+        values = {**values, "compiled": should_compile(spec.compile, values, pool, shard_runs)}
     config = AuditConfig(
-        attack=attack_name,
+        attack=attack.name,
         method=method.name,
-        dataset=flags["dataset"],
-        records=flags["records"],
-        level=flags["level"],
-        preset=flags["preset"],
+        dataset=spec.dataset,
+        records=spec.records,
+        level=spec.level,
+        preset=spec.preset,
         shadows=shadows,
         test_runs=test_runs,
-        queries=flags["queries"],
-        seed=flags["seed"],
-        delta=flags["delta"],
-        confidence=flags["confidence"],
-        claim=flags["claim"],
-        epsilon=flags["epsilon"],
-        independent_randomness=flags["independent_randomness"],
-        shuffle_membership=flags["shuffle_membership"],
+        queries=spec.queries,
+        seed=spec.seed,
+        delta=spec.delta,
+        confidence=spec.confidence,
+        claim=spec.claim,
+        epsilon=spec.epsilon,
+        independent_randomness=spec.independent_randomness,
+        shuffle_membership=spec.shuffle_membership,
         device=device,
         shard_runs=shard_runs,
         threads=1,
@@ -97,40 +99,31 @@ def resolve_config(attack_name: str, flags: dict[str, Any]) -> tuple[AuditConfig
         data_checksum=checksum,
         versions=settings.versions(method, attack),
         canaries=spell_canaries(canaries),
-        fit_runs=check_fit_runs(flags.get("fit_runs"), shadows - test_runs),
+        fit_runs=check_fit_runs(spec.fit_runs, shadows - test_runs),
         public_draws=draws,
-        tries=flags.get("tries", 1),
+        tries=spec.tries,
     )
     return config, pool
 
 
 def resolve_method(
-    method: Method, pool: Pool, ipc: int, flags: dict[str, Any], changes: dict[str, str]
+    method: Method, pool: Pool, ipc: int, spec: Membership | Visual, data_root: Path | None
 ) -> tuple[Pool, Any]:
     """The method's configuration for this pool, noise settled, and the pool with what the method needs beside it."""
-    config = settings.resolve_method(method, flags["preset"], pool, ipc=ipc, init=flags["init"], changes=changes)
-    pool, config = attach_auxiliary(pool, config, flags["dataset"], flags["data_root"])
+    changes = own_settings(spec.settings)
+    config = settings.resolve_method(method, spec.preset, pool, ipc=ipc, init=spec.init, changes=changes)
+    pool, config = attach_auxiliary(pool, config, spec.dataset, data_root)
     sizes = nominal_class_sizes(pool)
     check_real_start(sizes, ipc=ipc, init=vars(config).get("init"))
-    return pool, settle_noise(method, config, sizes, epsilon=flags["epsilon"], delta=flags["delta"], changes=changes)
+    return pool, settle_noise(method, config, sizes, epsilon=spec.epsilon, delta=spec.delta, changes=changes)
 
 
-def _check_numbers(flags: dict[str, Any]) -> None:
-    """What no data are needed to refuse."""
-    if flags["ipc"] is not None and flags["ratio"] is not None:
-        raise BadConfig("--ipc and --ratio say the same thing: give one of them")
-    if not 0 <= flags["seed"] < SEEDS:
-        raise BadConfig(f"--seed {flags['seed']}: must lie in 0…2^63 − 1")
-    if not 1 <= flags["shadows"] <= MOST_SHADOWS:
-        raise BadConfig(f"--shadows {flags['shadows']}: must lie in 1…{MOST_SHADOWS}")
-
-
-def _check_released(method: Method, flags: dict[str, Any]) -> None:
-    """Refuse flags that speak of a synthetic set where the method releases none."""
+def _check_released(method: Method, spec: Membership) -> None:
+    """Refuse fields that speak of a synthetic set where the method releases none."""
     for name in ("ipc", "ratio", "init"):
-        if flags[name] is not None:
+        if getattr(spec, name) is not None:
             require_set(method, f"leave --{name} out")
-    if flags["level"] == "set":
+    if spec.level == "set":
         require_set(method, "audit it at --level model")
 
 
@@ -180,17 +173,12 @@ def check_extractor(values: dict[str, Any], pool: Pool) -> None:
         fitting_network(shape, pool.num_classes, **{name: values[name] for name in ("kind", "width", "depth")})
 
 
-def split_changes(pairs: tuple[str, ...], *, flags: Mapping[str, str] = FLAGS) -> dict[str, str]:
-    """Keys and values of --set; `flags` names settings for which the command has a flag of its own."""
-    changes = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals or not name:
-            raise BadConfig(f"--set {pair}: write it as KEY=VALUE")
+def own_settings(given: Mapping[str, str], *, flags: Mapping[str, str] = FLAGS) -> dict[str, str]:
+    """The settings, unless one of them has a flag of its own, which `flags` names."""
+    for name, value in given.items():
         if name in flags:
-            raise BadConfig(f"--set {pair}: there is a flag for it, {flags[name]}")
-        changes[name] = value
-    return changes
+            raise BadConfig(f"--set {name}={value}: there is a flag for it, {flags[name]}")
+    return dict(given)
 
 
 def _test_runs(asked: int | None, shadows: int, learner: str | None) -> int:

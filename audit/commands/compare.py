@@ -1,37 +1,29 @@
 """`audit compare`: attacks and levels on the same condensations, on one figure."""
 
 import json
-import sys
-from collections.abc import Callable
 from typing import Any
 
 import click
 
-from audit.commands.attack import check_limits, with_options
+from audit.commands.attack import check_limits, say, where_of, with_options
+from audit.specs.membership import Compare
+from audit.specs.options import build, with_fields
 
 
 @click.command()
-@click.option(
-    "--attacks",
-    default=None,
-    metavar="ATTACK:LEVEL[:FIT_RUNS],…",
-    help="What to compare; default: loss, rmia and lira at both levels with few and with all fit runs. "
-    "FIT_RUNS are those of each public draw.",
-)
-@click.option("--shadows", type=int, default=256, show_default=True, help="Condensations of random halves.")
-@with_options  # fmt: skip
-def compare(attacks: str | None, **flags: Any) -> int:
+@with_fields(Compare)
+@with_options
+def compare(**flags: Any) -> int:
     """Draw all attacks and levels on one log-log ROC, with the number of shadows that each was given.
 
     Bounds are corrected for the number of attacks compared; exit 4 if one of them exceeds --claim or --fail-above.
     """
-    from audit.compare import DEFAULT_ENTRIES, parse_entries, run_comparison
+    spec, limits = build(Compare, flags), check_limits(flags)
+    from audit.compare import run_comparison
     from reports.interval_units import bracketed
     from reports.rounding import down
 
-    limits = check_limits(flags)
-    say: Callable[[str], None] = lambda line: print(f"audit: {line}", file=sys.stderr, flush=True)  # noqa: E731
-    folder = run_comparison(parse_entries(attacks or DEFAULT_ENTRIES), flags, say)
+    folder = run_comparison(spec, where_of(flags), say)
     text = (folder / "report.json").read_text(encoding="utf-8")
     entries = json.loads(text)["entries"]
     code = 4 if any(entry["epsilon"]["lower"] > limit for entry in entries for limit in limits) else 0

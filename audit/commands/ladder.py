@@ -1,42 +1,34 @@
 """`audit ladder`: model, set and transcript in one table and one figure."""
 
-import sys
 from typing import Any
 
 import click
 
-from audit.commands.attack import check_limits, with_options
+from audit.commands.attack import check_limits, say, where_of, with_options
+from audit.specs.membership import Ladder
+from audit.specs.options import build, with_fields
 
 
 @click.command()
-@click.option("--shadows", type=int, default=256, show_default=True, help="Condensations of random halves.")
-@click.option("--trials", type=int, help="Runs at the transcript; default: what `audit worst-case` takes.")
+@with_fields(Ladder)
 @with_options
-def ladder(trials: int | None, **flags: Any) -> int:
+def ladder(**flags: Any) -> int:
     """One method against ever stronger adversaries: what each certifies, against the analytic ε.
 
     At the transcript the method runs in the small configuration of `audit worst-case`, its noise calibrated to the
     same ε. Exit 4 if any level refutes the claim, or certifies more than --fail-above.
     """
+    spec, limits = build(Ladder, flags), check_limits(flags)
     import pandas as pd
 
-    from audit.gate.file import flags_of
     from audit.ladder import keep_ladder, run_ladder
     from audit.pipeline import draw
     from audit.store import explain_failure
     from reports import schema
     from reports.rounding import down, percent, up
 
-    limits = check_limits(flags)
-    arguments = ["--method", flags["method"], "--delta", repr(flags["delta"]), "--seed", str(flags["seed"])]
-    arguments += [] if flags["epsilon"] is None else ["--epsilon", repr(flags["epsilon"])]
-    arguments += [] if trials is None else ["--trials", str(trials)]
-    report, rungs = run_ladder(
-        flags,
-        {**flags_of("worst-case", tuple(arguments)), "out": flags["out"]},
-        lambda line: print(f"audit: {line}", file=sys.stderr, flush=True),
-    )
-    record, directory = keep_ladder(report, rungs, confidence=flags["confidence"], trials=trials)
+    report, rungs = run_ladder(spec, where_of(flags), say)
+    record, directory = keep_ladder(report, rungs, confidence=spec.confidence, trials=spec.trials)
     with explain_failure(directory.pdf), directory.held():
         draw(directory, record, pd.read_parquet(directory.scores), None)
     if flags["as_json"]:

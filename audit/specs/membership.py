@@ -1,12 +1,12 @@
 """Audits by membership coins: `Lira`, `Rmia`, `Loss`, and those that combine them, `Compare` and `Ladder`."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
 
 from audit.specs import fields
-from audit.specs.spec import Settings, Spec
+from audit.specs.spec import Settings, Spec, fields_of, refuse_without_sets
 from condensers.errors import BadConfig
 
 MOST_SHADOWS = 100_000
@@ -73,7 +73,7 @@ class Membership(Spec, frozen=True, kw_only=True):
             raise BadConfig("--ipc and --ratio say the same thing: give one of them")
 
 
-class Released(Membership, frozen=True, kw_only=True):
+class ReleasedSets(Membership, frozen=True, kw_only=True):
     """What an attack is asked for that can also audit sets which somebody else released."""
 
     synthetic: fields.Synthetic = ()
@@ -86,8 +86,12 @@ class Released(Membership, frozen=True, kw_only=True):
         Meta(description="Of --synthetic: its networks and noise were those of --seed and the adversary knows them."),
     ] = False
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        refuse_without_sets(self, ("members", "column", "index", "known_randomness"))
 
-class Lira(Released, frozen=True, kw_only=True):
+
+class Lira(ReleasedSets, frozen=True, kw_only=True):
     """The likelihood-ratio attack of Carlini et al. with shadow condensations.
 
     >>> Lira(method="dm", shadows=64, level="set").command()
@@ -97,7 +101,7 @@ class Lira(Released, frozen=True, kw_only=True):
     COMMAND: ClassVar[str] = "lira"
 
 
-class Rmia(Released, frozen=True, kw_only=True):
+class Rmia(ReleasedSets, frozen=True, kw_only=True):
     """Robust membership inference (Zarifzadeh et al.), for few shadow condensations.
 
     >>> Rmia().shadows
@@ -148,3 +152,8 @@ class Ladder(Membership, frozen=True, kw_only=True):
         Annotated[int, Meta(ge=100, le=100_000_000)] | None,
         Meta(description="Runs at the transcript; default: as many as `audit worst-case` takes."),
     ] = None
+
+
+def as_lira(spec: Membership, **changes: Any) -> Lira:
+    """The same condensations under LiRA, with some fields changed."""
+    return Lira(**{name: getattr(spec, name) for name, _ in fields_of(Membership)} | changes)

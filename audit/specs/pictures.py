@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from audit.specs import fields
-from audit.specs.spec import Spec
+from audit.specs.spec import Spec, refuse_without_sets
 from condensers.errors import BadConfig
 
 DISTANCES = ("l2", "lpips", "lpips-alexnet")
@@ -53,3 +53,4 @@ class Visual(Spec, frozen=True, kw_only=True):
         super().__post_init__()
         if self.ipc is not None and self.ratio is not None:
             raise BadConfig("--ipc and --ratio say the same thing: give one of them")
+        refuse_without_sets(self, ("members", "column", "index"))

@@ -129,6 +129,13 @@ def as_settings(changes: Mapping[str, Setting]) -> dict[str, str]:
     return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in changes.items()}
 
 
+def refuse_without_sets(spec: Any, names: tuple[str, ...]) -> None:
+    """Refuse fields that speak of released sets where none is given."""
+    for name in names:
+        if getattr(spec, name) and not spec.synthetic:
+            raise BadConfig(f"--{name.replace('_', '-')}: has no meaning without --synthetic FILE")
+
+
 def _words(option: str, value: Any) -> list[str]:
     match value:
         case True:
