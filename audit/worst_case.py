@@ -48,6 +48,7 @@ from audit.transcript import (
 )
 from condensers.errors import BadConfig
 from condensers.ledger import Entries, FixedSize
+from condensers.plugins import directory_part
 from condensers.randomness import Randomness
 from condensers.registry import Method, condense_runs
 from reports.html import write_page
@@ -210,7 +211,7 @@ def run_worst_case(experiment: Experiment, command: str, out: Path, say: Callabl
     """Audit a method at the door and keep the record under `out`; returned with the path as seen from here."""
     identity = experiment.to_json()
     digest = hashlib.sha256(identity.encode()).hexdigest()[:12]
-    name = f"{ATTACK}-{experiment.method.name}-{digest}"
+    name = f"{ATTACK}-{directory_part(experiment.method.name)}-{digest}"
     directory = RunDirectory(out / name)
     with explain_failure(directory.path):
         directory.path.mkdir(parents=True, exist_ok=True)
