@@ -62,7 +62,8 @@ class Foreign:
 
 def read_foreign(spec: ReleasedSets | Visual, pool: Pool) -> Foreign:
     """What --synthetic, --index, --normalisation, --members and --column say, checked against the pool."""
-    files, path = tuple(spec.synthetic), spec.members
+    files = tuple(map(Path, spec.synthetic))
+    path = None if spec.members is None else Path(spec.members)
     indices = _one_each("--index", spec.index, len(files), (0,) * len(files))
     sets = []
     for file, index in zip(files, indices, strict=True):
@@ -119,9 +120,7 @@ def resolve_foreign(spec: ReleasedSets, data_root: Path | None) -> tuple[AuditCo
         raise BadConfig("--synthetic: give the coins that chose its members, --members FILE (`audit coins` draws them)")
     pool = load_pool(spec.dataset, data_root=data_root, records=spec.records)
     foreign = read_foreign(spec, pool)
-    shadows = spec.but(
-        fit_runs=None, independent_randomness=spec.independent_randomness or not spec.known_randomness
-    )
+    shadows = spec.but(fit_runs=None, independent_randomness=spec.independent_randomness or not spec.known_randomness)
     if spec.ipc is None and spec.ratio is None:
         smallest = int(torch.bincount(pool.labels, minlength=pool.num_classes).min())
         shadows = shadows.but(ipc=min(smallest, max(1, round(len(foreign.sets[0].images) / pool.num_classes))))

@@ -68,7 +68,8 @@ def _run(
         if done:
             say(f"resuming {directory.path}: {done} of {config.shadows} runs are done")
         _compute(config, directory, missing, where)
-        timing = {"seconds": round(time.monotonic() - started, 3), "runs": computed, "jobs": where.num_jobs(config.device)}
+        jobs = where.num_jobs(config.device)
+        timing = {"seconds": round(time.monotonic() - started, 3), "runs": computed, "jobs": jobs}
         write_text(directory.timing, json.dumps(timing) + "\n")
     say("scoring")
     shards = load_shards(directory, config, ("images", "labels") if config.level == "set" else ("signals", "accuracy"))
@@ -161,7 +162,8 @@ def _compute(config: AuditConfig, directory: RunDirectory, missing: list[int], w
     sizes = {index: len(shard_runs(config, index)) for index in missing}
     doing = "condensing" if config.level == "set" else "condensing and training"
     with ProgressBar(f"{doing} {sum(sizes.values())} runs", sizes) as bar:
-        run_shards(directory.path, missing, jobs=where.num_jobs(config.device), data_root=where.data_root, on_progress=bar.update)
+        jobs = where.num_jobs(config.device)
+        run_shards(directory.path, missing, jobs=jobs, data_root=where.data_root, on_progress=bar.update)
 
 
 def load_shards(directory: RunDirectory, config: AuditConfig, seen: tuple[str, ...]) -> dict[str, np.ndarray]:

@@ -27,17 +27,25 @@ def assert_private(
 ) -> None:
     """Fail where (ε, δ)-DP of the condenser is refuted. `settings` are fields of its config."""
     from audit.gate.file import Item
-    from audit.gate.run import judge_guarantee, perform
+    from audit.gate.run import judge_guarantee
+    from audit.run import run
+    from audit.specs.spec import as_settings
+    from audit.specs.worst_case import WorstCase
+    from audit.where import Where
     from condensers.registry import name_of
 
-    arguments = ["--method", name_of(condenser), "--delta", repr(delta), "--trials", str(trials), "--seed", str(seed)]
-    arguments += ["--confidence", repr(1 - false_alarm)]
-    arguments += [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
-    if "noise_multiplier" not in settings:
-        arguments += ["--epsilon", repr(float(epsilon))]
+    spec = WorstCase(
+        method=name_of(condenser),
+        epsilon=None if "noise_multiplier" in settings else float(epsilon),
+        delta=delta,
+        trials=trials,
+        settings=as_settings(settings),
+        confidence=1 - false_alarm,
+        seed=seed,
+    )
     with tempfile.TemporaryDirectory() as folder:
-        report, _ = perform("worst-case", tuple(arguments), out=Path(folder), jobs=None, say=lambda _: None)
-    item = Item(name=name_of(condenser), command="worst-case", arguments=tuple(arguments), epsilon=epsilon)
+        report = run(spec, Where(out=Path(folder)), lambda _: None)
+    item = Item(name=spec.method, spec=spec, epsilon=epsilon)
     outcome = judge_guarantee(item, report, report.command)
     if outcome.exit_code:
         raise AssertionError(f"{outcome.status}: {outcome.reason} ({outcome.command})")

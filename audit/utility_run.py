@@ -10,7 +10,8 @@ from attacks.victims import PRESETS, VictimConfig
 from audit import settings
 from audit.condensation import Condensation, check_seed, resolve_condensation
 from audit.evaluation_networks import ARCHITECTURES, LARGE, NAMES
-from audit.resolve import check_sizes, split_changes
+from audit.resolve import check_sizes, own_settings
+from audit.specs.options import split_settings
 from audit.split import Split, load_split
 from audit.store import RunDirectory, explain_failure
 from audit.synthetic import SyntheticSet, check_fit, read_synthetic
@@ -29,7 +30,7 @@ def run_utility(flags: dict[str, Any], say: Callable[[str], None]) -> dict[str, 
     """Resolve everything, refuse what cannot work, then measure."""
     check_seed(flags["seed"])
     methods = [get_method(name) for name in flags["methods"] or ([] if flags["synthetic"] else ["dm"])]
-    changes = split_changes(flags["changes"])
+    changes = own_settings(split_settings(flags["changes"]))
     _check_changes(changes, methods)
     split = load_split(flags["dataset"], data_root=flags["data_root"], records=flags["records"])
     split = _on_device(split, settings.resolve_device(flags["device"]))

@@ -4,13 +4,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 
 from audit.claims.effect import measure_effects
 from audit.claims.record import Evidence
-from audit.gate.file import flags_of
-from audit.gate.run import perform
+from audit.gate.file import KINDS
+from audit.gate.run import scores_of
+from audit.run import run
 from audit.scope import scope_of_report, scope_of_worst_case
+from audit.specs.options import parse
+from audit.specs.worst_case import WorstCase
+from audit.where import Where
 from reports.scope import KNOWN, Scope
 
 Say = Callable[[str], None]
@@ -20,7 +25,9 @@ PLAIN = ("account", "effect", "theory")
 
 def collect(words: list[str], *, out: Path, jobs: int | None, say: Say) -> Evidence:
     """Run what the words ask for."""
-    match words[0]:
+    command, *rest = words
+    where = Where(out=out, jobs=jobs)
+    match command:
         case "effect":
             return _effect(words, say)
         case "theory":
@@ -28,16 +35,30 @@ def collect(words: list[str], *, out: Path, jobs: int | None, say: Say) -> Evide
         case "visual":
             from audit.commands.visual import perform_visual
 
-            report = perform_visual({**flags_of("visual", tuple(words[1:])), "out": out, "jobs": jobs}, say)
+            report = perform_visual({**options_of("visual", rest), "out": out, "jobs": jobs}, say)
             return Evidence(record=report, scope=scope_of_report(report))
         case "account":
-            return Evidence(record=perform("account", tuple(words[1:]), out=out, jobs=jobs, say=say)[0])
-    record, (members, scores) = perform(words[0], tuple(words[1:]), out=out, jobs=jobs, say=say)
-    if words[0] == "worst-case":
-        return Evidence(record=record, scope=scope_of_worst_case(record))
+            from audit.commands.account import perform_account
+
+            flags = options_of("account", rest)
+            return Evidence(record=perform_account(**{k: v for k, v in flags.items() if k != "as_json"}))
+        case "worst-case":
+            record = run(parse(WorstCase, rest), where, say)
+            return Evidence(record=record, scope=scope_of_worst_case(record))
+    report = run(parse(KINDS[command], rest), where, say)
+    members, scores = scores_of(report)
     return Evidence(
-        record=record, members=members, scores=scores, draws=_draws(record, len(members)), scope=scope_of_report(record)
+        record=report, members=members, scores=scores, draws=_draws(report, len(members)), scope=scope_of_report(report)
     )
+
+
+def options_of(command: str, words: list[str]) -> dict[str, Any]:
+    """What `audit COMMAND WORDS` would be called with, for commands that have no specification yet."""
+    from audit.cli import group
+
+    found = group.get_command(click.Context(group), command)
+    assert found is not None
+    return found.make_context(command, list(words)).params
 
 
 def _draws(record: Any, num_test_runs: int) -> np.ndarray:
@@ -65,7 +86,7 @@ def _theory(words: list[str], say: Say) -> Evidence:
     from audit.data.load import load_pool
     from audit.theory import TheoryConfig, examine
 
-    flags = flags_of("theory", tuple(words[1:]))
+    flags = options_of("theory", words[1:])
     config = TheoryConfig(ipcs=tuple(flags["ipcs"]), iterations=flags["iterations"], seed=flags["seed"])
     pool = load_pool(flags["dataset"], data_root=flags["data_root"], records=flags["records"])
     report = examine(pool, config, say)

@@ -68,13 +68,14 @@ def condense(**flags: Any) -> int:
     from audit.condensation import check_seed, condense_for_release, resolve_condensation
     from audit.data.load import load_pool
     from audit.release import check_vacant, make_label, parse_formats, write_release
-    from audit.resolve import split_changes
+    from audit.resolve import own_settings
+    from audit.specs.options import split_settings
     from audit.split import hold_out
     from condensers.registry import get_method
 
     formats, out = parse_formats(flags["formats"]), flags["out"]
     check_seed(flags["seed"])
-    method, changes = get_method(flags["method"]), split_changes(flags["changes"])
+    method, changes = get_method(flags["method"]), own_settings(split_settings(flags["changes"]))
     settings.check_changes(changes, {"": method.config})
     check_vacant(out)
     device = settings.resolve_device(flags["device"])

@@ -9,35 +9,13 @@ from typing import Any
 
 import click
 
-from audit.commands.released_options import with_released_options
+from audit.specs.options import build, with_fields
+from audit.specs.pictures import DISTANCES, Visual
 from condensers.errors import BadConfig
-
-DISTANCES = ("l2", "lpips", "lpips-alexnet")
 
 
 @click.command()
-@click.option("--method", default="dm", show_default=True, help="Condenser; `audit methods` lists them.")
-@click.option("--dataset", default="digits", show_default=True, help="Name (`audit data`), .npz file or folder.")
-@click.option("--records", type=int, help="Class-balanced pool of this many records; default: all.")
-@click.option("--ipc", type=int, help="Synthetic images per class; default 1.")
-@click.option("--ratio", type=float, help="Instead of --ipc: synthetic over condensed records, r of Dong et al.")
-@click.option("--init", type=click.Choice(["random", "real"]), help="Where images start; default: random.")
-@click.option(
-    "--preset",
-    type=click.Choice(["quick", "paper"]),
-    default="quick",
-    show_default=True,
-    help="Small networks and 300 steps, or the published settings.",
-)
-@click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="Any setting of the method. Repeatable.")
-@click.option("--runs", type=int, default=16, show_default=True, help="Condensations of random halves.")
-@click.option(
-    "--distance",
-    "distances",
-    type=click.Choice(DISTANCES),
-    multiple=True,
-    help="Repeatable; default: l2, and lpips (VGG16) where its weights are here.",
-)
+@with_fields(Visual)
 @click.option(
     "--lpips-weights",
     "files",
@@ -47,14 +25,6 @@ DISTANCES = ("l2", "lpips", "lpips-alexnet")
     help="Backbone of LPIPS as safetensors, in torchvision's names. Repeatable.",
 )
 @click.option("--download", is_flag=True, help="Let torchvision fetch a backbone that is not here.")
-@with_released_options
-@click.option("--delta", type=float, default=1e-5, show_default=True, help="δ of the bound.")
-@click.option("--confidence", type=float, default=0.95, show_default=True, help="Of bound, test and intervals.")
-@click.option("--claim", type=float, help="An ε claimed for the method: REFUTED (exit 4) if the bound exceeds it.")
-@click.option("--epsilon", type=float, help="Calibrate a private method's noise to this ε at --delta.")
-@click.option("--shuffle-membership", is_flag=True, help="Control: test against coins that decided nothing.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything.")
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:N or mps.")
 @click.option("--jobs", type=int, help="Threads that compare by LPIPS; default: one per core.")
 @click.option("--data-root", type=click.Path(path_type=Path), help="Folder of data sets.")
 @click.option(
@@ -75,14 +45,14 @@ def visual(**flags: Any) -> int:
     count against fair coins. Ends with the path of a PDF whose panel shows real images only with --show-records. With
     --synthetic and --members the sets of somebody else are tested; without --members they are shown only.
     """
-    from audit.foreign import given_files
+    spec = build(Visual, flags)
     from reports import schema
 
-    if given_files(flags):
+    if spec.synthetic:
         from audit.commands.visual_released import audit_released
 
         _check(flags)
-        return audit_released(flags)
+        return audit_released(spec, flags)
     report = perform_visual(flags, lambda line: print(f"audit: {line}", file=sys.stderr, flush=True))
     click.echo(schema.dump(report) if flags["as_json"] else for_people(report), nl=not flags["as_json"])
     return exit_code(flags, report)
@@ -93,7 +63,7 @@ def perform_visual(flags: dict[str, Any], say: Callable[[str], None]) -> Any:
     from audit.visual_run import VisualSettings, run_visual
 
     _check(flags)
-    config, pool, metrics = _resolve(flags)
+    config, pool, metrics = _resolve(build(Visual, flags), flags)
     settings = VisualSettings(
         out=flags["out"],
         jobs=flags["jobs"] or num_cores(),
@@ -111,8 +81,6 @@ def exit_code(flags: dict[str, Any], report: Any) -> int:
 
 
 def _check(flags: dict[str, Any]) -> None:
-    if flags["ipc"] is not None and flags["ratio"] is not None:
-        raise BadConfig("--ipc and --ratio say the same thing: give one of them")
     if flags["jobs"] is not None and flags["jobs"] < 1:
         raise BadConfig(f"--jobs {flags['jobs']}: must be at least 1")
     if flags["fail_above"] is not None and not flags["fail_above"] >= 0:
@@ -121,21 +89,21 @@ def _check(flags: dict[str, Any]) -> None:
         raise BadConfig(f"--fail-below-p {flags['fail_below_p']}: must lie in [0, 1]")
 
 
-def _resolve(flags: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
+def _resolve(spec: Visual, flags: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
     """The complete configuration, the pool, and the perceptual distances by name."""
     from audit import settings
     from audit.data.load import load_pool
-    from audit.resolve import resolve_method, split_changes
+    from audit.resolve import own_settings, resolve_method
     from condensers.registry import get_method, require_set
 
     method = get_method(flags["method"])
     require_set(method, "there is nothing to look at")
-    changes = split_changes(flags["changes"])
+    changes = own_settings(spec.settings)
     settings.check_changes(changes, {"": method.config})
     device = settings.resolve_device(flags["device"])
     pool = load_pool(flags["dataset"], data_root=flags["data_root"], records=flags["records"])
     ipc = settings.resolve_ipc(pool, flags["ipc"], flags["ratio"])
-    pool, method_config = resolve_method(method, pool, ipc, flags, changes)
+    pool, method_config = resolve_method(method, pool, ipc, spec, flags["data_root"])
     config, metrics = visual_config(
         flags,
         pool,

@@ -7,14 +7,15 @@ import click
 from click.core import ParameterSource
 
 from audit.commands.visual import exit_code, for_people, num_cores, visual_config
+from audit.specs.pictures import Visual
 from condensers.errors import BadConfig
 
-OF_A_CONDENSATION = ("method", "ipc", "ratio", "init", "preset", "changes", "runs", "epsilon")
+OF_A_CONDENSATION = ("method", "ipc", "ratio", "init", "preset", "settings", "runs", "epsilon")
 OF_A_TEST = ("claim", "fail_above", "fail_below_p", "shuffle_membership")
-SPELLED = {"changes": "--set"}
+SPELLED = {"settings": "--set"}
 
 
-def audit_released(flags: dict[str, Any]) -> int:
+def audit_released(spec: Visual, flags: dict[str, Any]) -> int:
     """Resolve, run, print; exit 4 as in any visual audit."""
     from audit.visual_foreign import run_released
     from audit.visual_run import VisualSettings
@@ -22,7 +23,7 @@ def audit_released(flags: dict[str, Any]) -> int:
     from reports.visual_record import NearestReport
 
     _check(flags)
-    config, pool, foreign, metrics = _resolve(flags)
+    config, pool, foreign, metrics = _resolve(spec, flags)
     settings = VisualSettings(
         out=flags["out"],
         jobs=flags["jobs"] or num_cores(),
@@ -53,7 +54,7 @@ def _spell(name: str) -> str:
     return SPELLED.get(name, f"--{name.replace('_', '-')}")
 
 
-def _resolve(flags: dict[str, Any]) -> tuple[Any, Any, Any, dict[str, Any]]:
+def _resolve(spec: Visual, flags: dict[str, Any]) -> tuple[Any, Any, Any, dict[str, Any]]:
     """The complete configuration, the pool, the sets, and the perceptual distances by name."""
     from audit import settings
     from audit.data.load import load_pool
@@ -61,7 +62,7 @@ def _resolve(flags: dict[str, Any]) -> tuple[Any, Any, Any, dict[str, Any]]:
 
     device = settings.resolve_device(flags["device"])
     pool = load_pool(flags["dataset"], data_root=flags["data_root"], records=flags["records"])
-    foreign = read_foreign(flags, pool)
+    foreign = read_foreign(spec, pool)
     config, metrics = visual_config(
         flags,
         pool,

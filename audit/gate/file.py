@@ -28,9 +28,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import click
-
 from audit.gate.metrics import METRICS
+from audit.specs.membership import Lira, Loss, Membership, Rmia
+from audit.specs.spec import as_settings, fields_of
+from audit.specs.worst_case import WorstCase
 from condensers.errors import BadConfig
 
 DEFAULT_FALSE_ALARM = 1e-3
@@ -38,18 +39,23 @@ DEFAULT_FALSE_ALARM = 1e-3
 DEFAULT_DRAWS, FEWEST_DRAWS = 8, 4
 OWN_KEYS = {"name", "command", "metrics", "level", "epsilon", "delta"}
 # What belongs to the gate and not to one of its items.
-RESERVED = {"confidence", "seed", "out", "json", "fail-above", "claim", "show-records", "jobs"}
+RESERVED = {"confidence", "seed", "out", "json", "fail_above", "claim", "show_records", "jobs"}
 RUN_COMMANDS = ("lira", "loss", "rmia")
+KINDS: dict[str, type[Membership | WorstCase]] = {
+    "lira": Lira,
+    "loss": Loss,
+    "rmia": Rmia,
+    "worst-case": WorstCase,
+}
 LEVELS = ("transcript", "set", "model")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Item:
-    """One entry. `arguments` are those of `audit COMMAND`, but for what the gate decides (confidence, seed, folder)."""
+    """One entry: what is asked for, but for what the gate decides (confidence and seed)."""
 
     name: str
-    command: str
-    arguments: tuple[str, ...]
+    spec: Membership | WorstCase
     epsilon: float | None = None
     metrics: tuple[str, ...] = ()
 
@@ -121,12 +127,12 @@ def _guarantee(entry: dict[str, Any], where: str) -> Item:
     if delta >= 1:
         raise BadConfig(f"{where}: delta={delta}: must lie in (0, 1)")
     command = "worst-case" if level == "transcript" else _text(entry, "command", where, "lira")
-    arguments = [*_arguments(entry, where), "--delta", repr(delta)]
+    values = {**_values(entry, where), "delta": delta}
     if level != "transcript":
-        arguments += ["--level", level, "--claim", repr(epsilon)]
+        values |= {"level": level, "claim": epsilon}
     if "noise_multiplier" not in entry.get("set", {}) and _is_private(method):
-        arguments += ["--epsilon", repr(epsilon)]
-    return _checked(Item(name=name, command=command, arguments=tuple(arguments), epsilon=epsilon), where)
+        values["epsilon"] = epsilon
+    return Item(name=name, spec=_build(command, values, where), epsilon=epsilon)
 
 
 def _regression(entry: dict[str, Any], where: str) -> Item:
@@ -139,16 +145,14 @@ def _regression(entry: dict[str, Any], where: str) -> Item:
         if metric not in METRICS or METRICS[metric].transcript != (command == "worst-case"):
             fit = [name for name, one in METRICS.items() if one.transcript == (command == "worst-case")]
             raise BadConfig(f"{where}: {metric!r} is not a metric of `audit {command}`; there are {', '.join(fit)}")
-    arguments = _arguments(entry, where)
-    for option in ("level", "epsilon", "delta"):
-        if option in entry:
-            arguments += [f"--{option}", str(entry[option])]
+    values = _values(entry, where)
+    values |= {key: entry[key] for key in ("level", "epsilon", "delta") if key in entry}
     if command in RUN_COMMANDS:
-        arguments += _public_draws(entry, method, where)
-    return _checked(Item(name=name, command=command, arguments=tuple(arguments), metrics=tuple(metrics)), where)
+        values |= _public_draws(entry, method, where)
+    return Item(name=name, spec=_build(command, values, where), metrics=tuple(metrics))
 
 
-def _public_draws(entry: dict[str, Any], method: str, where: str) -> list[str]:
+def _public_draws(entry: dict[str, Any], method: str, where: str) -> dict[str, int]:
     """The default number of public draws where an entry names none and its runs share their public randomness.
 
     The error of a figure given one draw says nothing about another build, whose draws are others.
@@ -156,59 +160,46 @@ def _public_draws(entry: dict[str, Any], method: str, where: str) -> list[str]:
     from condensers.registry import get_method
 
     if entry.get("independent_randomness") is True or get_method(method).releases == "network":
-        return []
+        return {}
     draws = entry.get("public_draws", DEFAULT_DRAWS)
     if not _is_count(draws) or draws < FEWEST_DRAWS:
         raise BadConfig(
             f"{where}: public_draws={draws!r}: recorded figures need at least {FEWEST_DRAWS} public draws "
             f"({DEFAULT_DRAWS} unless given)"
         )
-    return [] if "public_draws" in entry else ["--public-draws", str(draws)]
+    return {"public_draws": draws}
 
 
-def _arguments(entry: dict[str, Any], where: str) -> list[str]:
-    """Keys as options of the command: true is a flag, a table of settings is `--set` again and again."""
-    arguments: list[str] = []
+def _values(entry: dict[str, Any], where: str) -> dict[str, Any]:
+    """The fields of the specification that an entry gives; `set` is a table of settings."""
+    values: dict[str, Any] = {}
     for key, value in entry.items():
-        option = key.replace("_", "-")
+        name = key.replace("-", "_")
         if key in OWN_KEYS:
             continue
-        if option in RESERVED:
+        if name in RESERVED:
             raise BadConfig(f"{where}: {key} is decided by the gate; leave it out")
         if key == "set":
             if not isinstance(value, dict):
                 raise BadConfig(f"{where}: set={value!r}: must be a table such as {{ iterations = 50 }}")
-            arguments += [part for name, one in value.items() for part in ("--set", f"{name}={_plain(one)}")]
-        elif value is True:
-            arguments.append(f"--{option}")
-        elif value is not False:
-            arguments += [f"--{option}", _plain(value)]
-    return arguments
+            values["settings"] = as_settings(value)
+        else:
+            values[name] = value
+    return values
 
 
-def _plain(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _checked(item: Item, where: str) -> Item:
-    """Have the command itself look at the arguments."""
-    if item.command not in (*RUN_COMMANDS, "worst-case"):
-        raise BadConfig(f"{where}: command={item.command!r} is not one of {', '.join((*RUN_COMMANDS, 'worst-case'))}")
+def _build(command: str, values: dict[str, Any], where: str) -> Membership | WorstCase:
+    if command not in KINDS:
+        raise BadConfig(f"{where}: command={command!r} is not one of {', '.join(KINDS)}")
+    kind = KINDS[command]
+    known = [name for name, _ in fields_of(kind)]
+    for name in values:
+        if name not in known:
+            raise BadConfig(f"{where}: {name!r} is unknown to `audit {command}`; there are {', '.join(sorted(known))}")
     try:
-        flags_of(item.command, item.arguments)
-    except click.ClickException as error:
-        raise BadConfig(f"{where}: {error.format_message()}") from None
-    return item
-
-
-def flags_of(command: str, arguments: tuple[str, ...]) -> dict[str, Any]:
-    """What `audit COMMAND ARGUMENTS` would be called with."""
-    from audit.cli import group
-
-    found = group.get_command(click.Context(group), command)
-    if found is None:
-        raise BadConfig(f"command {command!r}: this version has none of that name")
-    return found.make_context(command, list(arguments)).params
+        return kind(**values)
+    except BadConfig as error:
+        raise BadConfig(f"{where}: {error}") from None
 
 
 def _is_private(method: str) -> bool:

@@ -4,7 +4,6 @@ A crash of one entry does not hide the others and is never taken for a finding.
 """
 
 import json
-import shlex
 import sys
 import traceback
 from collections.abc import Callable
@@ -14,9 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from audit.gate.file import Gate, Item, flags_of
+from audit.gate.file import Gate, Item
 from audit.gate.metrics import METRICS, Measured, got_worse, threshold
+from audit.run import run
+from audit.specs.worst_case import WorstCase
 from audit.store import write_text
+from audit.where import Where
 from condensers.errors import AuditError, BadConfig, BadData, Incomplete
 from reports.rounding import down, up
 
@@ -70,14 +72,15 @@ def _run_item(
 ) -> list[Outcome]:
     # A guarantee is tested at its share of the error rate. A figure is measured at 95%, and tested at its share.
     confidence = 0.95 if item.metrics else 1 - gate.significance
-    arguments = (*item.arguments, "--confidence", repr(confidence), "--seed", str(gate.seed))
-    command = shlex.join(["audit", item.command, *arguments])
+    spec = item.spec.but(confidence=confidence, seed=gate.seed)
+    command = spec.command()
 
     def failed(status: str, reason: str) -> list[Outcome]:
         return [Outcome(name=item.name, status=status, reason=" ".join(reason.split()), command=command)]
 
     try:
-        report, scores = perform(item.command, arguments, out=out, jobs=jobs, say=say)
+        report = run(spec, Where(out=out, jobs=jobs), say)
+        scores = scores_of(report)
         if not item.metrics:
             return [judge_guarantee(item, report, command)]
         return [
@@ -93,23 +96,11 @@ def _run_item(
         return failed("CRASHED", f"{type(error).__name__}: {error}")
 
 
-def perform(
-    command: str, arguments: tuple[str, ...], *, out: Path, jobs: int | None, say: Say
-) -> tuple[Any, tuple[np.ndarray, np.ndarray]]:
-    """What `audit COMMAND ARGUMENTS` does, without its printing: the record, and coins and scores of the test runs."""
-    flags = flags_of(command, arguments)
-    if command == "account":
-        from audit.commands.account import perform_account
-
-        return perform_account(**{k: v for k, v in flags.items() if k != "as_json"}), (np.empty(0), np.empty(0))
-    if command == "worst-case":
-        from audit.commands.worst_case import perform_worst_case
-
-        return perform_worst_case({**flags, "out": out}, say), (np.empty(0), np.empty(0))
-    from audit.commands.attack import perform_attack
-
-    report = perform_attack(command, {**flags, "out": out, "jobs": jobs}, say)
-    return report, read_scores(Path(report.run_directory) / "scores.parquet")
+def scores_of(report: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Coins and scores of the test runs of a record, none for an audit of the transcript."""
+    if report.level == "transcript":
+        return np.empty(0), np.empty(0)
+    return read_scores(Path(report.run_directory) / "scores.parquet")
 
 
 def read_scores(path: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -125,7 +116,7 @@ def judge_guarantee(item: Item, report: Any, command: str) -> Outcome:
     """Refuted by measurement, or not even proved by the ledger, or neither."""
     status, reason = report.verdict, report.verdict_reason
     # At the transcript the claim is what the ledger proves; at other levels it is the guarantee that the file states.
-    claim = report.claimed if item.command == "worst-case" else report.proved
+    claim = report.claimed if isinstance(item.spec, WorstCase) else report.proved
     proved = None if claim is None else claim.epsilon_pld
     if status != "REFUTED" and item.epsilon is not None and proved is not None and proved > item.epsilon * (1 + 1e-6):
         status = "NOT GUARANTEED"
@@ -180,7 +171,7 @@ def _figure(metric: str, value: float) -> str:
 
 def settings_of(item: Item, gate: Gate) -> str:
     """What a recorded figure belongs to."""
-    return shlex.join([item.command, *item.arguments, "--seed", str(gate.seed)])
+    return item.spec.but(seed=gate.seed).command()
 
 
 def read_baseline(gate: Gate, *, required: bool) -> dict[str, dict[str, Measured]]:

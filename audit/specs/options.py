@@ -1,7 +1,7 @@
 """Options of the command line from the fields of a specification: one place for names, types, defaults and help."""
 
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import click
@@ -31,6 +31,17 @@ def build(spec: type[Spec], flags: Mapping[str, Any]) -> Any:
         if typing.get_origin(plain_type(hint)) in (Mapping, dict):
             values[name] = split_settings(flags[name])
     return spec(**values)
+
+
+def parse(spec: type[Spec], words: Sequence[str]) -> Any:
+    """The specification that the words of a command line ask for, which may hold nothing but its fields."""
+
+    @click.command(spec.COMMAND)
+    @with_fields(spec)
+    def asked(**_flags: Any) -> None:
+        """Only its options are used."""
+
+    return build(spec, asked.make_context(spec.COMMAND, list(words)).params)
 
 
 def split_settings(pairs: tuple[str, ...]) -> dict[str, str]:

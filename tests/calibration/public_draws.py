@@ -21,12 +21,13 @@ import numpy as np
 from scipy import stats
 
 from audit.draws import signals_by_draw
-from audit.gate.file import flags_of
+from audit.gate.file import KINDS
 from audit.gate.metrics import METRICS, got_worse
 from audit.pipeline import load_shards
 from audit.resolve import resolve_config
 from audit.roc import area, binned_counts, curves, exact_curve, tpr_at
 from audit.shard import compute_shard, num_shards
+from audit.specs.options import parse
 from audit.store import RunDirectory
 from audit.summary import score_runs, summarise
 from condensers.randomness import stream
@@ -46,7 +47,7 @@ def audit_once(kind: str, draws: int, seed: int, folder: Path) -> tuple[Any, tup
     command, own = COMMANDS[kind]
     level = "set" if kind == "set" else "model"
     arguments = (*own, *COMMON, "--seed", str(seed), "--public-draws", str(draws))
-    config, pool = resolve_config(command, flags_of(command, arguments))
+    config, pool = resolve_config(parse(KINDS[command], arguments), None)
     kept = folder / f"{kind}-{draws}-{seed}.npz"
     seen = ("images", "labels") if level == "set" else ("signals", "accuracy")
     if not kept.exists():

@@ -3,11 +3,12 @@
 import pytest
 import torch
 
-from audit.gate.file import flags_of
 from audit.headline import bound_coins
 from audit.resolve import resolve_config
 from audit.shard import condense, game_of
 from audit.signals import level_signals, told_members
+from audit.specs.membership import Lira
+from audit.specs.options import parse
 from audit.summary import score_runs
 from condensers.randomness import Randomness
 from condensers.registry import untracked
@@ -21,7 +22,7 @@ def certified(method: str, epsilon: float | None, seed: int) -> float:
     arguments = ("--method", method, "--seed", str(seed), *sizes)
     extra = () if method == "ldpdc" else ("--set", "iterations=40")
     extra += () if epsilon is None else ("--epsilon", str(epsilon), "--set", "batch=10")
-    config, pool = resolve_config("lira", flags_of("lira", (*arguments, *extra)))
+    config, pool = resolve_config(parse(Lira, (*arguments, *extra)), None)
     game = game_of(config, pool.num_records)
     members = torch.from_numpy(game.members(range(SHADOWS)))
     batch, _ = condense(config, pool, members, Randomness(seed=seed, runs=tuple(range(SHADOWS))), untracked)

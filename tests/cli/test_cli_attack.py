@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import click
 import pandas as pd
 import pytest
 from conftest import ROOT
+from small_specs import spec_of
 
 import audit.pipeline
-from audit.cli import group, main
+from audit.cli import main
 from audit.resolve import resolve_config
 from audit.settings import AuditConfig
 from audit.shard import compute_shard, load_checked_pool
@@ -292,11 +292,7 @@ def test_loss_reports_the_protocols_of_dong_et_al(run: Run, tmp_path: Path) -> N
 
 def resolve(command: list[str]) -> AuditConfig:
     """The configuration that a command line asks for."""
-    with click.Context(group) as context:
-        name, lira, arguments = group.resolve_command(context, command)
-        assert lira is not None
-        flags = lira.make_context(name, list(arguments), parent=context).params
-    return resolve_config(str(name), flags)[0]
+    return resolve_config(spec_of(command), None)[0]
 
 
 @pytest.mark.parametrize(

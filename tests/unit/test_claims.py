@@ -5,10 +5,10 @@ import json
 import pytest
 
 from audit.claims import record
+from audit.claims.collect import options_of
 from audit.claims.ranges import ANYTHING, PublishedRange, describe_range, find_mismatches
 from audit.claims.record import SCALES, Claim, Evidence, Finding, Ruling
 from audit.claims.run import CLAIMS, read_findings, run_claim, write_findings
-from audit.gate.file import flags_of
 from condensers.errors import BadConfig, BadData
 from reports.scope import KNOWN, UNKNOWN, Scope, describe_scope
 
@@ -27,7 +27,7 @@ def test_every_command_of_a_claim_is_understood_by_the_command_line(name: str) -
             for text in test.commands[scale]:
                 command, *words = text.replace("{seed+", "").replace("}", "").split()
                 if command != "effect":
-                    flags_of(command, tuple(words))
+                    options_of(command, words)
 
 
 DIGITS = Scope(

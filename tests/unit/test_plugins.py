@@ -6,6 +6,7 @@ import sys
 
 import pytest
 import torch
+from small_specs import small_spec
 
 from attacks.registry import get_attack
 from audit.commands.methods import list_all
@@ -21,6 +22,7 @@ from condensers.registry import Method, all_methods, condense_runs, get_method, 
 SOURCE = '''
 from dataclasses import dataclass
 import torch
+from small_specs import small_spec
 from condensers.pool import CondensedBatch
 from condensers.registry import condenser
 
@@ -49,16 +51,10 @@ def score_mine(observations, config):
     """Nothing."""
     return observations.test_signals[:, :, 0]
 '''
-FLAGS = {
-    "dataset": "digits", "records": 200, "ipc": None, "ratio": None, "init": None, "level": "model",
-    "preset": "quick", "changes": (), "test_runs": None, "queries": 1, "delta": 1e-5, "confidence": 0.95, "claim": None,
-    "independent_randomness": False, "shuffle_membership": False, "public_draws": 1, "seed": 0, "device": "cpu",
-    "compiled": "off", "jobs": 1, "shard_runs": None, "data_root": None, "shadows": 16, "epsilon": None,
-}  # fmt: skip
 
 
 def config_of(method: str) -> AuditConfig:
-    return resolve_config("lira", {**FLAGS, "method": method})[0]
+    return resolve_config(small_spec(method=method), None)[0]
 
 
 def test_a_file_and_a_module_give_the_same_method(tmp_path, monkeypatch):

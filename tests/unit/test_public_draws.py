@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from scipy import stats
-from test_settings import FLAGS
+from small_specs import small_spec
 from test_summary import audit_of, summary_of
 
 from audit.clustered import interval_of_mean, measure_roc_over_draws
@@ -32,7 +32,7 @@ SMALL = {"changes": ("iterations=2", "width=4", "depth=1"), "level": "set"}
 
 
 def config_of(attack: str = "lira", **changes: object) -> AuditConfig:
-    return resolve_config(attack, {**FLAGS, **changes})[0]
+    return resolve_config(small_spec(attack, **changes), None)[0]
 
 
 def simulated(
@@ -55,7 +55,7 @@ def test_the_only_draw_has_the_streams_it_always_had_against_earlier_version() -
 
 
 def test_one_draw_gives_the_bytes_of_a_plain_condensation_against_naive(tmp_path) -> None:
-    config, pool = resolve_config("lira", {**FLAGS, **SMALL, "shadows": 6, "shard_runs": 4})
+    config, pool = resolve_config(small_spec(**SMALL, shadows=6, shard_runs=4), None)
     directory = RunDirectory(tmp_path)
     directory.create()
     compute_shard(config, pool, directory, 1, lambda *_: None)
@@ -86,7 +86,7 @@ def test_no_shard_holds_runs_of_two_draws(shadows: int, draws: int, together: in
 
 def test_runs_of_a_draw_share_their_start_and_others_do_not(tmp_path) -> None:
     still = ("iterations=1", "width=4", "depth=1", "learning_rate=1e-30")
-    config, pool = resolve_config("lira", {**FLAGS, **SMALL, "shadows": 16, "public_draws": 2, "changes": still})
+    config, pool = resolve_config(small_spec(**{**SMALL, "changes": still}, shadows=16, public_draws=2), None)
     directory = RunDirectory(tmp_path)
     directory.create()
     starts = []
@@ -110,7 +110,7 @@ def test_an_attack_sees_runs_of_its_own_draw_only(attack: str) -> None:
 
 
 def test_signals_at_level_set_are_learned_draw_by_draw() -> None:
-    config, pool = resolve_config("lira", {**FLAGS, **SMALL, "shadows": 16, "public_draws": 2})
+    config, pool = resolve_config(small_spec(**SMALL, shadows=16, public_draws=2), None)
     generator = stream(0, "released sets")
     shards = {
         "images": generator.normal(size=(16, 10, 1, 8, 8)).astype(np.float32),

@@ -7,6 +7,7 @@ import shlex
 import click
 import pytest
 from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from audit.specs import membership, pictures, worst_case
@@ -47,6 +48,7 @@ def test_defaults_survive_command_and_json(kind: type[Spec]) -> None:
     assert kind.from_json(kind().to_json()) == kind()
 
 
+@hypothesis_settings(deadline=None)
 @given(
     delta=st.floats(0, 1, exclude_max=True),
     epsilon=st.none() | st.floats(1e-300, 1e300),

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from small_specs import spec_of
 from torch import Tensor
 
 import audit.shard
-from audit.commands.attack import lira
 from audit.resolve import resolve_config
 from audit.settings import AuditConfig
 from audit.shard import compute_shard, load_checked_pool
@@ -210,8 +210,7 @@ def resolve(flags: str) -> AuditConfig:
         "--records 200 --shadows 24 --shard-runs 2 --set iterations=6 --set width=4 --set depth=1 "
         "--set victim.width=4 --set victim.depth=1 --set victim.epochs=6"
     )
-    context = lira.make_context("lira", [*tiny.split(), *flags.split()])
-    return resolve_config("lira", context.params)[0]
+    return resolve_config(spec_of(f"lira {tiny} {flags}"), None)[0]
 
 
 class Interruption(Exception):

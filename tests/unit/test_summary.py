@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import torch
-from test_settings import FLAGS
+from small_specs import small_spec
 
 from audit.resolve import resolve_config
 from audit.summary import most_exposed, score_runs, score_table, summarise
@@ -12,7 +12,7 @@ from reports import schema
 
 def audit_of(attack="lira", effect=2.0, shadows=64, **changes):
     """An audit whose signals are simulated: members shift by `effect`."""
-    config, pool = resolve_config(attack, {**FLAGS, "shadows": shadows, **changes})
+    config, pool = resolve_config(small_spec(attack, shadows=shadows, **changes), None)
     from audit.shard import game_of
 
     members = game_of(config, pool.num_records).members(range(shadows))
