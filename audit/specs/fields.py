@@ -11,11 +11,10 @@ MOST = (1 << 31) - 1
 Method = Annotated[
     str,
     Meta(
-        min_length=1,
         description="Condenser; `audit methods` lists them. One of your own: module:name or file.py:name.",
     ),
 ]
-Dataset = Annotated[str, Meta(min_length=1, description="Name (`audit data`), .npz file or folder.")]
+Dataset = Annotated[str, Meta(description="Name (`audit data`), .npz file or folder.")]
 Records = Annotated[
     Annotated[int, Meta(ge=1, le=MOST)] | None,
     Meta(description="Class-balanced pool of this many records; default: all."),
@@ -43,7 +42,7 @@ TargetEpsilon = Annotated[
     Meta(description="Calibrate a private method's noise to this ε at --delta."),
 ]
 Seed = Annotated[int, Meta(ge=0, le=(1 << 63) - 1, description="Seed of everything.")]
-Device = Annotated[str, Meta(min_length=1, description="auto, cpu, cuda, cuda:N or mps.")]
+Device = Annotated[str, Meta(description="auto, cpu, cuda, cuda:N or mps.")]
 Compile = Annotated[
     Literal["auto", "on", "off"],
     Meta(description="Compiled kernels; auto: where they save time and a compiler is installed."),

@@ -153,16 +153,44 @@ def _text(value: Any) -> str:
 
 
 def _check(name: str, value: Any, hint: Any) -> None:
-    option = option_of(name, hint)
-    if isinstance(value, float) and not math.isfinite(value):
-        raise BadConfig(f"{option} {value}: must be a finite number")
+    finite = not isinstance(value, float) or math.isfinite(value)
     try:
         msgspec.convert(value, hint)
+        if finite:
+            return
+        said = "must be a finite number"
     except msgspec.ValidationError as error:
-        choices = plain_type(hint)
-        if typing.get_origin(choices) is Literal:
-            raise BadConfig(f"{option} {value}: must be one of {', '.join(typing.get_args(choices))}") from None
-        raise BadConfig(f"{option} {value}: {explain(str(error))}") from None
+        said = explain(str(error))
+    kind = plain_type(hint)
+    if typing.get_origin(kind) is Literal:
+        said = f"must be one of {', '.join(typing.get_args(kind))}"
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        said = _describe_limits(hint, kind) or said
+    raise BadConfig(f"{option_of(name, hint)} {value}: {said}")
+
+
+def _describe_limits(hint: Any, kind: Any) -> str:
+    """What the annotations allow, in words; empty where they say nothing."""
+    found = {
+        bound: getattr(meta, bound)
+        for meta in meta_of(hint)
+        for bound in ("ge", "gt", "le", "lt")
+        if getattr(meta, bound) is not None
+    }
+    low, high = found.get("ge", found.get("gt")), found.get("le", found.get("lt"))
+    if low is None or kind not in (int, float):
+        return ""
+    if high is None:
+        return f"must be at least {low}" if kind is int else f"must be a finite number, {_from(found)}"
+    if kind is int:
+        return f"must lie in {low}…{high}"
+    if "gt" in found and "lt" in found:
+        return f"must lie strictly between {low:g} and {high:g}"
+    return f"must lie in {'(' if 'gt' in found else '['}{low:g}, {high:g}{')' if 'lt' in found else ']'}"
+
+
+def _from(found: dict[str, float]) -> str:
+    return f"{found['ge']:g} or more" if "ge" in found else f"above {found['gt']:g}"
 
 
 def explain(message: str) -> str:

@@ -108,16 +108,16 @@ extra | unexpected extra argument
 --shadows '' | '' is not a valid integer
 --shadows 8 | some record (6 fit runs): raise --shadows
 --ipc 21 | --ipc 21: the smallest class of digits has 20 records
---ipc 0 | --ipc 0: at least 1
---ipc -1 | --ipc -1: at least 1
---ipc HUGE | the smallest class of digits has 20 records
+--ipc 0 | --ipc 0: must lie in 1…
+--ipc -1 | --ipc -1: must lie in 1…
+--ipc HUGE | must lie in 1…
 --ipc 20 --init real | --ipc 20 with real images: the smallest class counts 10 records per run on average
 --ipc 1 --ratio 0.1 | --ipc and --ratio say the same thing
 --ratio nan | --ratio nan: must lie in (0, 1]
 --ratio 0 | --ratio 0.0: must lie in (0, 1]
 --test-runs 22 | --test-runs 22: must lie in 1…21
---test-runs 0 | --test-runs 0: must lie in 1…21
---test-runs HUGE | must lie in 1…21
+--test-runs 0 | --test-runs 0: must lie in 1…
+--test-runs HUGE | must lie in 1…
 --delta 1 | --delta 1.0: must lie in [0, 1)
 --delta nan | --delta nan: must lie in [0, 1)
 --delta -1e-5 | must lie in [0, 1)
@@ -129,8 +129,8 @@ extra | unexpected extra argument
 --fail-above -1 | --fail-above -1.0: must be a number
 --jobs 0 | --jobs 0: must be at least 1
 --jobs -1 | --jobs -1: must be at least 1
---shard-runs 0 | --shard-runs 0: must be at least 1
---shard-runs -2 | --shard-runs -2: must be at least 1
+--shard-runs 0 | --shard-runs 0: must lie in 1…
+--shard-runs -2 | --shard-runs -2: must lie in 1…
 --device cuda:99 | not available on this machine
 --device meta | not available on this machine
 --device abacus | 'abacus' is not one of auto, cpu
@@ -138,7 +138,7 @@ extra | unexpected extra argument
 --queries 99 | --queries 99: must lie in 1…9
 --queries 0 | --queries 0: must lie in 1…9
 --records 5 | --records 5: must be at least 20
---records HUGE | 1740 is possible
+--records HUGE | must lie in 1…
 --dataset nonsense | --dataset nonsense: no file, no folder and none of digits
 --dataset 'a\nb' | no file, no folder
 --seed -1 | --seed -1: must lie in 0…

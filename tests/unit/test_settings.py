@@ -108,8 +108,8 @@ def test_epsilon_calibrates_the_noise_of_a_private_method_and_is_not_overshot():
     ("changes", "said"),
     [
         ({"method": "dm", "epsilon": 1.0}, "dm adds no noise"),
-        ({"method": "ldpdc", "epsilon": 0.0}, "--epsilon 0.0: expected a number > 0.0"),
-        ({"method": "ldpdc", "epsilon": -1.0}, "--epsilon -1.0: expected a number > 0.0"),
+        ({"method": "ldpdc", "epsilon": 0.0}, "--epsilon 0.0: must be a finite number, above 0"),
+        ({"method": "ldpdc", "epsilon": -1.0}, "--epsilon -1.0: must be a finite number, above 0"),
         ({"method": "ldpdc", "epsilon": 1.0, "delta": 1.0}, "delta"),
         ({"method": "ldpdc", "epsilon": 1.0, "delta": 0.0}, "delta"),
         ({"method": "ldpdc", "epsilon": 1.0, "changes": ("noise_multiplier=2",)}, "both decide the noise"),
