@@ -26,8 +26,8 @@ from audit.store import RunDirectory, write_text
 from condensers.errors import BadConfig
 from condensers.pool import Pool
 from condensers.registry import get_method, require_set
-from reports.compared import draw_compared
-from reports.schema import EpsilonBound, Roc
+from reports.figures.compared import draw_compared
+from reports.records.schema import EpsilonBound, Roc
 
 SCHEMA = "condensation-audit/compare/1"
 DEFAULT_ENTRIES = "loss:model,rmia:model:4,lira:model:16,lira:model,rmia:set:16,lira:set:16,lira:set"

@@ -14,8 +14,8 @@ from audit.commands.worst_case import perform_worst_case
 from audit.store import RunDirectory, write_text
 from condensers.errors import BadConfig
 from condensers.registry import get_method, require_set
-from reports import schema
-from reports.schema import Ladder, LadderRow
+from reports.records import schema
+from reports.records.schema import Ladder, LadderRow
 
 LEVELS = ("model", "set", "transcript")
 

@@ -9,7 +9,7 @@ from audit.estimators.evidence import RunCounts
 from audit.estimators.one_run import one_run_ceiling, one_run_lower_bounds
 from audit.roc import CURVE_GRID
 from condensers.ledger import Entries
-from reports.schema import EpsilonBound, Outlook, Tradeoff
+from reports.records.schema import EpsilonBound, Outlook, Tradeoff
 
 MULTIPLES = (1, 2, 4, 8, 16)
 _LARGEST_EPSILON = 600.0  # allows everything that a grid of rates can tell

@@ -25,10 +25,10 @@ from condensers.ledger import Entries, Ledger
 from condensers.pool import Pool
 from condensers.randomness import Randomness
 from condensers.registry import get_method
-from reports import schema
-from reports.gallery import Gallery, pixels, show_synthetic
 from reports.html import write_html
 from reports.pdf import write_pdf
+from reports.records import schema
+from reports.records.gallery import Gallery, pixels, show_synthetic
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,15 +15,15 @@ from audit.visual_foreign import released_pictures
 from audit.visual_run import panel_pictures
 from condensers.errors import BadData, BadInput
 from condensers.pool import CondensedBatch, Pool
-from reports.gallery import Gallery
 from reports.html import write_page
 from reports.kinds import KnownMaterial, KnownReport, VisualMaterial, WorstCaseMaterial, load_any
 from reports.material import gather
 from reports.pdf import write_pdf
-from reports.schema import Report
+from reports.records.gallery import Gallery
+from reports.records.schema import Report
+from reports.records.visual import VisualReport
+from reports.records.worst_case import WorstCaseReport
 from reports.visual_pages import Pictures, write_visual_pdf
-from reports.visual_record import VisualReport
-from reports.worst_case import WorstCaseReport
 from reports.worst_case_pages import write_worst_case_pdf
 
 _NO_SHARDS = "The run directory holds no shards, so no synthetic set can be drawn."

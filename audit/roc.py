@@ -17,7 +17,7 @@ from scipy.stats import rankdata
 from scipy.stats import t as student
 
 from condensers.randomness import stream
-from reports.schema import EpsilonBound, Roc
+from reports.records.schema import EpsilonBound, Roc
 
 FALSE_POSITIVE_RATES = (0.001, 0.01)
 NUM_REPLICATES = 1000

@@ -14,7 +14,7 @@ from scipy import special, stats
 
 from audit.estimators.evidence import RunEvidence
 from audit.roc import CURVE_GRID, FALSE_POSITIVE_RATES, drawn_curve
-from reports.schema import Roc
+from reports.records.schema import Roc
 
 Floats = NDArray[np.float64]
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from reports import schema
-from reports.scope import KNOWN, PRIVATE, UNKNOWN, Scope
-from reports.worst_case import WorstCaseReport
+from reports.records import schema
+from reports.records.scope import KNOWN, PRIVATE, UNKNOWN, Scope
+from reports.records.worst_case import WorstCaseReport
 
 
 def scope_of_report(report: schema.Report) -> Scope:

@@ -22,8 +22,8 @@ from condensers.ledger import Entries
 from condensers.pool import Pool
 from condensers.randomness import stream
 from condensers.registry import get_method
-from reports import schema
-from reports.rounding import decimals_apart, down, percent, up
+from reports.records import schema
+from reports.words.rounding import decimals_apart, down, percent, up
 
 NUM_EXPOSED = 16
 PROTOCOL_RECORDS = 1000

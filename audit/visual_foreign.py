@@ -20,12 +20,12 @@ from audit.visual import DISTANCES, VisualConfig, directory_name, make_panel, su
 from audit.visual_run import VisualSettings, match_all, match_table, pictures_of_panel
 from condensers.errors import BadData
 from condensers.pool import CondensedBatch, Pool
-from reports import schema
 from reports.html import write_page
 from reports.kinds import VisualMaterial
 from reports.nearest_pages import write_nearest_pdf
+from reports.records import schema
+from reports.records.visual import NearestReport, Nearness, NotComputed, VisualReport
 from reports.visual_pages import Pictures, write_visual_pdf
-from reports.visual_record import NearestReport, Nearness, NotComputed, VisualReport
 
 # Nearer by L2 than one grey level of 256 in one pixel: the record itself, rounded by a layout.
 SAME = 1e-3

@@ -24,12 +24,12 @@ from condensers.ledger import Ledger
 from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import Randomness
 from condensers.registry import condense_runs, get_method
-from reports import schema
-from reports.gallery import Gallery, pixels, show_synthetic
 from reports.html import write_page
 from reports.kinds import VisualMaterial
+from reports.records import schema
+from reports.records.gallery import Gallery, pixels, show_synthetic
+from reports.records.visual import Column, VisualReport
 from reports.visual_pages import Pictures, write_visual_pdf
-from reports.visual_record import Column, VisualReport
 
 
 @dataclass(frozen=True, kw_only=True)

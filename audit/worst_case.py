@@ -51,8 +51,8 @@ from condensers.randomness import Randomness
 from condensers.registry import Method, condense_runs
 from reports.html import write_page
 from reports.kinds import WorstCaseMaterial
-from reports.schema import Claim, EpsilonBound, dump
-from reports.worst_case import ATTACK, Attempt, WorstCaseReport
+from reports.records.schema import Claim, EpsilonBound, dump
+from reports.records.worst_case import ATTACK, Attempt, WorstCaseReport
 from reports.worst_case_pages import write_worst_case_pdf
 
 CHOOSE_ON = 0.2  # of the runs: a rule is one of few, so few runs choose it

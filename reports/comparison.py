@@ -6,11 +6,11 @@ from typing import IO
 
 from matplotlib.backends.backend_pdf import PdfPages
 
+from reports.figures.style import house_style
 from reports.files import write_atomically
 from reports.kinds import KnownMaterial, KnownReport, line_of, set_page
 from reports.layout import Document
 from reports.page_comparison import set_overview
-from reports.style import house_style
 
 
 def write_comparison_pdf(reports: Sequence[KnownReport], materials: Iterable[KnownMaterial], path: Path) -> None:

@@ -11,21 +11,21 @@ from pathlib import Path
 
 import pandas as pd
 
-from reports.epsilon_rows import rows_of_reports
+from reports.figures.series import MOST_CURVES, curves_of
 from reports.files import write_atomically
-from reports.gallery import Gallery
 from reports.html_script import SCRIPT
 from reports.html_sections import heading, paragraph, table
 from reports.html_style import STYLE
 from reports.kinds import KnownMaterial, KnownReport, line_of, name_of, sections_of
 from reports.material import gather
-from reports.schema import Report
-from reports.series import MOST_CURVES, curves_of
+from reports.records.gallery import Gallery
+from reports.records.schema import Report
 from reports.svg import escape, tag
 from reports.svg_bars import epsilon_figure
 from reports.svg_roc import comparison_figure
-from reports.tables import comparison_table
-from reports.wording import BARS_NOTE, LADDER, explain_comparison, headline
+from reports.words.epsilon_rows import rows_of_reports
+from reports.words.tables import comparison_table
+from reports.words.wording import BARS_NOTE, LADDER, explain_comparison, headline
 
 _HATCHES = "".join(
     f'<pattern id="{name}" width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate({angle})">'

@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from reports.allowed import allowed_region, explain_outside
-from reports.any_report import AnyReport
-from reports.epsilon_rows import rows_of_bounds, rows_of_ladder
-from reports.gallery import Gallery, Panel, Pixels
+from reports.figures.mosaic import arrange, compose
 from reports.material import Material
-from reports.mosaic import arrange, compose
 from reports.page_closing import flatten
-from reports.rounding import count, measured_percent
-from reports.schema import VERDICTS, Ladder, Report
+from reports.records.allowed import allowed_region, explain_outside
+from reports.records.gallery import Gallery, Panel, Pixels
+from reports.records.protocols import AnyReport
+from reports.records.schema import VERDICTS, Ladder, Report
 from reports.svg import escape, tag
 from reports.svg_bars import epsilon_figure, exposure_figure, scores_figure
 from reports.svg_roc import roc_figure
-from reports.tables import (
+from reports.words.epsilon_rows import rows_of_bounds, rows_of_ladder
+from reports.words.rounding import count, measured_percent
+from reports.words.tables import (
     Table,
     bounds_table,
     exposed_table,
@@ -31,7 +31,7 @@ from reports.tables import (
     protocols_table,
     rates_table,
 )
-from reports.wording import (
+from reports.words.wording import (
     BARS_NOTE,
     CONTROL_NOTE,
     GROUPS_NOTE,

@@ -1,6 +1,18 @@
 """The style sheet of the page: colours of Okabe and Ito, every contrast also in dashes, hatching or markers."""
 
-from reports.style import ALLOWED, BLUE, GREY, INK, ORANGE, PALE, RULE, SERIES, VERDICT_COLOURS, VERMILLION, Series
+from reports.figures.style import (
+    ALLOWED,
+    BLUE,
+    GREY,
+    INK,
+    ORANGE,
+    PALE,
+    RULE,
+    SERIES,
+    VERDICT_COLOURS,
+    VERMILLION,
+    Series,
+)
 
 
 def _dashes(series: Series) -> str:

@@ -2,21 +2,21 @@
 
 from dataclasses import dataclass
 
+from reports.figures.style import CAPTION, MARGIN
 from reports.html_sections import audit_sections
 from reports.layout import Document, put_line
 from reports.material import Material
 from reports.page_comparison import set_compact
-from reports.reading import parse_object, read_record
-from reports.schema import Report, load
-from reports.style import CAPTION, MARGIN
+from reports.records.reading import parse_object, read_record
+from reports.records.schema import Report, load
+from reports.records.visual import NEAREST_SCHEMA, VISUAL_SCHEMA, VisualReport
+from reports.records.worst_case import ATTACK, WorstCaseReport, load_worst_case
 from reports.visual_html import visual_sections
 from reports.visual_pages import Pictures, set_findings
-from reports.visual_record import NEAREST_SCHEMA, VISUAL_SCHEMA, VisualReport
-from reports.wording import title_of
-from reports.worst_case import ATTACK, WorstCaseReport, load_worst_case
+from reports.words.wording import title_of
+from reports.words.worst_case import title as worst_case_title
 from reports.worst_case_html import worst_case_sections
 from reports.worst_case_pages import set_compact as set_worst_case
-from reports.worst_case_words import title as worst_case_title
 
 
 @dataclass(frozen=True, kw_only=True)

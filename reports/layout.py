@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.textpath import text_to_path
 
-from reports.style import (
+from reports.figures.style import (
     BODY,
     CELL,
     CELL_HEAD,

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from reports.distributions import RecordExposure, ScoreHistogram, check_scores, record_exposure, score_histogram
-from reports.gallery import Gallery
-from reports.schema import Report
+from reports.records.gallery import Gallery
+from reports.records.schema import Report
+from reports.records.scores import RecordExposure, ScoreHistogram, check_scores, record_exposure, score_histogram
 
 
 @dataclass(frozen=True, kw_only=True)

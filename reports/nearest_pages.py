@@ -5,14 +5,14 @@ from typing import IO
 
 from matplotlib.backends.backend_pdf import PdfPages
 
+from reports.figures.style import CAPTION, MARGIN, STRONG, SUBTITLE, TEXT_WIDTH, TITLE, house_style
 from reports.files import write_atomically
 from reports.layout import Column, Document, put_line, wrap
 from reports.page_closing import set_code
-from reports.rounding import count
-from reports.style import CAPTION, MARGIN, STRONG, SUBTITLE, TEXT_WIDTH, TITLE, house_style
+from reports.records.visual import NearestReport
 from reports.visual_pages import Pictures, set_panel, write_panel
-from reports.visual_record import NearestReport
-from reports.wording import sentence
+from reports.words.rounding import count
+from reports.words.wording import sentence
 
 UNTESTED = (
     "NOTHING WAS TESTED: who was in is not known here. A record may be near because it was in, or because it is like "

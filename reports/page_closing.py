@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from reports.figures.style import CAPTION, CODE, MARGIN, PALE, SMALL_CODE, TEXT_WIDTH, Face
 from reports.layout import Column, Document, break_word, printable, put_box, text_width
-from reports.schema import Report
-from reports.style import CAPTION, CODE, MARGIN, PALE, SMALL_CODE, TEXT_WIDTH, Face
-from reports.wording import limits
+from reports.records.schema import Report
+from reports.words.wording import limits
 
 
 def set_reproduction(document: Document, report: Report) -> None:

@@ -6,19 +6,19 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from reports.any_report import AnyReport
-from reports.epsilon_rows import rows_of_reports
-from reports.figures import draw_roc_linear, draw_roc_logarithmic
+from reports.figures.audits import draw_roc_linear, draw_roc_logarithmic
+from reports.figures.series import MOST_CURVES, curves_of
+from reports.figures.style import CAPTION, CELL, FOOT, GREY, MARGIN, PAGE_HEIGHT, SERIES, SUBTITLE, TEXT_WIDTH, TITLE
 from reports.layout import Document, put_axes, put_line, put_text, shorten
 from reports.material import Material
 from reports.page_outlook import set_epsilon_rows
 from reports.page_summary import set_epsilon, set_game_and_numbers, set_verdict
-from reports.rounding import percent
-from reports.schema import Roc
-from reports.series import MOST_CURVES, curves_of
-from reports.style import CAPTION, CELL, FOOT, GREY, MARGIN, PAGE_HEIGHT, SERIES, SUBTITLE, TEXT_WIDTH, TITLE
-from reports.tables import comparison_table
-from reports.wording import BARS_NOTE, explain_comparison, explain_roc, seen_by
+from reports.records.protocols import AnyReport
+from reports.records.schema import Roc
+from reports.words.epsilon_rows import rows_of_reports
+from reports.words.rounding import percent
+from reports.words.tables import comparison_table
+from reports.words.wording import BARS_NOTE, explain_comparison, explain_roc, seen_by
 
 _ROWS_PER_FIGURE = 25
 

@@ -1,13 +1,13 @@
 """The evidence: operating characteristic, rates, scores, every bound, published protocols."""
 
-from reports.allowed import allowed_region, explain_outside
-from reports.distributions import ScoreHistogram
-from reports.figures import draw_roc_linear, draw_roc_logarithmic, draw_scores
+from reports.figures.audits import draw_roc_linear, draw_roc_logarithmic, draw_scores
+from reports.figures.style import CAPTION, MARGIN, TEXT_WIDTH
 from reports.layout import Document, put_axes, put_text
-from reports.schema import Report
-from reports.style import CAPTION, MARGIN, TEXT_WIDTH
-from reports.tables import bounds_table, protocols_table, rates_table
-from reports.wording import RATIO_NOTE, explain_headline, explain_roc, explain_scores
+from reports.records.allowed import allowed_region, explain_outside
+from reports.records.schema import Report
+from reports.records.scores import ScoreHistogram
+from reports.words.tables import bounds_table, protocols_table, rates_table
+from reports.words.wording import RATIO_NOTE, explain_headline, explain_roc, explain_scores
 
 
 def set_roc(document: Document, report: Report, *, num_nonmembers: int) -> None:

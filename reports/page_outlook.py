@@ -5,15 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from reports.epsilon_rows import EpsilonRow, rows_of_ladder
-from reports.figures import draw_epsilon_rows
-from reports.gallery import Panel
+from reports.figures.audits import draw_epsilon_rows
+from reports.figures.mosaic import Mosaic, draw_mosaic
+from reports.figures.style import CAPTION, CELL, STRONG, TEXT_WIDTH, VERMILLION
 from reports.layout import Document, shorten
-from reports.mosaic import Mosaic, draw_mosaic
-from reports.schema import Ladder, Report
-from reports.style import CAPTION, CELL, STRONG, TEXT_WIDTH, VERMILLION
-from reports.tables import groups_of, groups_table, ladder_table, outlook_table
-from reports.wording import BARS_NOTE, GROUPS_NOTE, LADDER_NOTE, REAL_NOTE, explain_outlook
+from reports.records.gallery import Panel
+from reports.records.schema import Ladder, Report
+from reports.words.epsilon_rows import EpsilonRow, rows_of_ladder
+from reports.words.tables import groups_of, groups_table, ladder_table, outlook_table
+from reports.words.wording import BARS_NOTE, GROUPS_NOTE, LADDER_NOTE, REAL_NOTE, explain_outlook
 
 _ROW = 19.0
 _LABEL = 150.0

@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from reports.distributions import RecordExposure
-from reports.figures import draw_exposure
-from reports.gallery import Gallery, Pixels
+from reports.figures.audits import draw_exposure
+from reports.figures.mosaic import Mosaic, arrange, draw_mosaic
+from reports.figures.style import CAPTION, STRONG, TEXT_WIDTH, VERMILLION
 from reports.layout import Document
-from reports.mosaic import Mosaic, arrange, draw_mosaic
-from reports.rounding import count
-from reports.schema import Report
-from reports.style import CAPTION, STRONG, TEXT_WIDTH, VERMILLION
-from reports.tables import Table, exposed_table
-from reports.wording import HIDDEN_NOTE, PICKED_NOTE, REAL_NOTE, SCORES_NOTE, explain_exposure
+from reports.records.gallery import Gallery, Pixels
+from reports.records.schema import Report
+from reports.records.scores import RecordExposure
+from reports.words.rounding import count
+from reports.words.tables import Table, exposed_table
+from reports.words.wording import HIDDEN_NOTE, PICKED_NOTE, REAL_NOTE, SCORES_NOTE, explain_exposure
 
 _LARGEST_IMAGE = 62.0
 _TALLEST_GRID = 340.0

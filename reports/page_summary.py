@@ -1,9 +1,7 @@
 """The first page: what was audited, what was found, what it means."""
 
-from reports.figures import draw_epsilon
-from reports.layout import Document, put_box, put_line, put_rule, put_text, shorten, text_width, wrap
-from reports.schema import Claim, EpsilonBound, Report
-from reports.style import (
+from reports.figures.audits import draw_epsilon
+from reports.figures.style import (
     BODY,
     CAPTION,
     EPSILON,
@@ -19,7 +17,9 @@ from reports.style import (
     VERDICT,
     VERDICT_COLOURS,
 )
-from reports.wording import (
+from reports.layout import Document, put_box, put_line, put_rule, put_text, shorten, text_width, wrap
+from reports.records.schema import Claim, EpsilonBound, Report
+from reports.words.wording import (
     CONTROL_NOTE,
     LADDER,
     LADDER_NOTE,

@@ -13,20 +13,20 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_pdf import PdfPages
 from matplotlib.figure import Figure
 
-from reports.figures import draw_roc_logarithmic, draw_scores
+from reports.figures.audits import draw_roc_logarithmic, draw_scores
+from reports.figures.mosaic import arrange, draw_mosaic
+from reports.figures.style import house_style
 from reports.files import write_atomically
-from reports.gallery import Gallery
 from reports.layout import Document
 from reports.material import Material, gather
-from reports.mosaic import arrange, draw_mosaic
 from reports.page_closing import set_limits, set_reproduction
 from reports.page_evidence import set_bounds, set_roc, set_scores
 from reports.page_outlook import set_groups, set_ladder, set_matches, set_outlook
 from reports.page_records import set_exposed, set_synthetic
 from reports.page_summary import set_summary
-from reports.schema import Report
-from reports.style import house_style
-from reports.wording import title_of
+from reports.records.gallery import Gallery
+from reports.records.schema import Report
+from reports.words.wording import title_of
 
 
 def write_pdf(

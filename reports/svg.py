@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from reports.distributions import Floats
-from reports.rounding import percent
+from reports.records.scores import Floats
+from reports.words.rounding import percent
 
 _UNSAFE = ("Cc", "Cf", "Cs", "Co", "Cn")  # control, direction, surrogate, private and unassigned characters
 

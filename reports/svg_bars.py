@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.stats import norm
 
-from reports.distributions import Floats, RecordExposure, ScoreHistogram
-from reports.epsilon_rows import EpsilonRow, right_end
+from reports.records.scores import Floats, RecordExposure, ScoreHistogram
 from reports.svg import Axis, area, box, curve, drawing, frame, line, marker, round_ticks, tag, text_at
+from reports.words.epsilon_rows import EpsilonRow, right_end
 
 _ROW = 30.0
 _BARS = (250.0, 640.0)

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reports.allowed import FEWEST, allowed_at, allowed_region, lies_outside
-from reports.any_report import AnyReport, Corner, NamedCurve
-from reports.distributions import Floats
-from reports.figures import lowest_rate
-from reports.labels import place_labels
-from reports.rounding import decimals_of, measured, percent, up_percent
-from reports.schema import HasCurve, Roc
-from reports.style import SERIES
+from reports.figures.audits import lowest_rate
+from reports.figures.labels import place_labels
+from reports.figures.style import SERIES
+from reports.records.allowed import FEWEST, allowed_at, allowed_region, lies_outside
+from reports.records.protocols import AnyReport, Corner, NamedCurve
+from reports.records.schema import HasCurve, Roc
+from reports.records.scores import Floats
 from reports.svg import Axis, area, box, curve, drawing, embed_json, frame, line, marker, round_ticks, tag, text_at
+from reports.words.rounding import decimals_of, measured, percent, up_percent
 
 WIDTH, HEIGHT = 640.0, 520.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 74.0, 610.0, 18.0, 466.0

@@ -1,15 +1,15 @@
 """The sections of `audit visual` on the page, in the words and figures of its PDF."""
 
-from reports.allowed import allowed_region, explain_outside
-from reports.epsilon_rows import rows_of_bounds
 from reports.html_sections import definitions, found, heading, levels_table, paragraph, picture, repeat, table
+from reports.records.allowed import allowed_region, explain_outside
+from reports.records.visual import Column, VisualReport
 from reports.svg import escape, tag
 from reports.svg_bars import epsilon_figure
 from reports.svg_roc import roc_figure
-from reports.tables import bounds_table
 from reports.visual_pages import Pictures
-from reports.visual_record import Column, VisualReport
-from reports.visual_words import (
+from reports.words.epsilon_rows import rows_of_bounds
+from reports.words.tables import bounds_table
+from reports.words.visual import (
     HIDDEN,
     LIMITS,
     PANEL_TITLE,
@@ -25,7 +25,7 @@ from reports.visual_words import (
     tests_table,
     tests_title,
 )
-from reports.wording import BARS_NOTE, explain_bound, explain_claim, explain_headline, sentence, threat_entries
+from reports.words.wording import BARS_NOTE, explain_bound, explain_claim, explain_headline, sentence, threat_entries
 
 
 def visual_sections(report: VisualReport, pictures: Pictures, identity: str) -> str:

@@ -10,14 +10,8 @@ from matplotlib.backends.backend_pdf import PdfPages
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from reports.figures import draw_roc_logarithmic
-from reports.files import write_atomically
-from reports.gallery import Pixels
-from reports.layout import Column, Document, put_axes, put_line, put_text, wrap
-from reports.page_closing import flatten, set_code
-from reports.page_summary import set_epsilon, set_verdict
-from reports.pdf import write_png
-from reports.style import (
+from reports.figures.audits import draw_roc_logarithmic
+from reports.figures.style import (
     BLUE,
     BODY,
     CAPTION,
@@ -33,8 +27,14 @@ from reports.style import (
     VERMILLION,
     house_style,
 )
-from reports.visual_record import NearestReport, VisualReport
-from reports.visual_words import (
+from reports.files import write_atomically
+from reports.layout import Column, Document, put_axes, put_line, put_text, wrap
+from reports.page_closing import flatten, set_code
+from reports.page_summary import set_epsilon, set_verdict
+from reports.pdf import write_png
+from reports.records.gallery import Pixels
+from reports.records.visual import NearestReport, VisualReport
+from reports.words.visual import (
     CONTROL,
     HIDDEN,
     LIMITS,
@@ -51,7 +51,7 @@ from reports.visual_words import (
     tests_table,
     tests_title,
 )
-from reports.wording import sentence
+from reports.words.wording import sentence
 
 _CAPTION_HEIGHT = 0.36
 _NAMES_WIDTH = 1.2

@@ -1,14 +1,14 @@
 """The sections of `audit worst-case` on the page, in the words and figures of its PDF."""
 
-from reports.epsilon_rows import rows_of_bounds
 from reports.html_sections import definitions, found, heading, levels_table, paragraph, repeat, table
+from reports.records.worst_case import WorstCaseReport
 from reports.svg import escape, tag
 from reports.svg_bars import epsilon_figure
 from reports.svg_roc import roc_figure
-from reports.tables import bounds_table
-from reports.wording import explain_bound, explain_headline, threat_entries
-from reports.worst_case import WorstCaseReport
-from reports.worst_case_words import (
+from reports.words.epsilon_rows import rows_of_bounds
+from reports.words.tables import bounds_table
+from reports.words.wording import explain_bound, explain_headline, threat_entries
+from reports.words.worst_case import (
     BARS_NOTE,
     NO_CURVE,
     SEEN,

@@ -8,17 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_pdf import PdfPages
 from matplotlib.figure import Figure
 
-from reports.any_report import Corner
-from reports.epsilon_rows import rows_of_bounds
-from reports.figures import draw_roc_linear, draw_roc_logarithmic
-from reports.files import write_atomically
-from reports.labels import place_labels
-from reports.layout import Column, Document, put_axes, put_line, put_text, text_width, wrap
-from reports.page_closing import flatten, set_code
-from reports.page_outlook import set_epsilon_rows
-from reports.page_summary import set_verdict
-from reports.pdf import write_png
-from reports.style import (
+from reports.figures.audits import draw_roc_linear, draw_roc_logarithmic
+from reports.figures.labels import place_labels
+from reports.figures.style import (
     BODY,
     CAPTION,
     EPSILON,
@@ -34,10 +26,18 @@ from reports.style import (
     VERMILLION,
     house_style,
 )
-from reports.tables import Table, bounds_table
-from reports.wording import explain_bound, explain_headline, headline, threat_entries
-from reports.worst_case import WorstCaseReport
-from reports.worst_case_words import (
+from reports.files import write_atomically
+from reports.layout import Column, Document, put_axes, put_line, put_text, text_width, wrap
+from reports.page_closing import flatten, set_code
+from reports.page_outlook import set_epsilon_rows
+from reports.page_summary import set_verdict
+from reports.pdf import write_png
+from reports.records.protocols import Corner
+from reports.records.worst_case import WorstCaseReport
+from reports.words.epsilon_rows import rows_of_bounds
+from reports.words.tables import Table, bounds_table
+from reports.words.wording import explain_bound, explain_headline, headline, threat_entries
+from reports.words.worst_case import (
     BARS_NOTE,
     NO_CURVE,
     SEEN,

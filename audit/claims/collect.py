@@ -11,7 +11,7 @@ from audit.claims.record import Evidence
 from audit.gate.file import flags_of
 from audit.gate.run import perform
 from audit.scope import scope_of_report, scope_of_worst_case
-from reports.scope import KNOWN, Scope
+from reports.records.scope import KNOWN, Scope
 
 Say = Callable[[str], None]
 # Commands without a seed or a confidence of their own.

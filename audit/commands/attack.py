@@ -101,7 +101,7 @@ def loss(**flags: Any) -> int:
 
 
 def _run(attack_name: str, flags: dict[str, Any]) -> int:
-    from reports import schema
+    from reports.records import schema
 
     fail_above = flags["fail_above"]
     if fail_above is not None and not fail_above >= 0:
@@ -138,7 +138,7 @@ def _num_cores() -> int:
 
 
 def _for_people(report: Any) -> str:
-    from reports.rounding import down, percent
+    from reports.words.rounding import down, percent
 
     roc, bound = report.roc, report.epsilon
 

@@ -25,7 +25,7 @@ def compare(attacks: str | None, **flags: Any) -> int:
     Bounds are corrected for the number of attacks compared.
     """
     from audit.compare import DEFAULT_ENTRIES, parse_entries, run_comparison
-    from reports.rounding import down
+    from reports.words.rounding import down
 
     say: Callable[[str], None] = lambda line: print(f"audit: {line}", file=sys.stderr, flush=True)  # noqa: E731
     folder = run_comparison(parse_entries(attacks or DEFAULT_ENTRIES), flags, say)

@@ -19,8 +19,8 @@ from audit.estimators.paper_style import estimate_epsilon_paper_style
 from audit.estimators.table import Columns, read_evidence
 from audit.estimators.thresholds import Fixed, Grid, MedianOfSplits, Split, ThresholdChoice
 from condensers.errors import BadConfig
-from reports.rounding import down
-from reports.schema import EpsilonBound, dump
+from reports.records.schema import EpsilonBound, dump
+from reports.words.rounding import down
 
 Estimator = Callable[..., EpsilonBound]
 FOR_RUNS: dict[str, Estimator] = {

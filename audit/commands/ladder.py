@@ -24,8 +24,8 @@ def ladder(trials: int | None, **flags: Any) -> int:
     from audit.ladder import keep_ladder, run_ladder
     from audit.pipeline import draw
     from audit.store import RunDirectory, explain_failure
-    from reports import schema
-    from reports.rounding import down
+    from reports.records import schema
+    from reports.words.rounding import down
 
     arguments = ["--method", flags["method"], "--delta", repr(flags["delta"]), "--seed", str(flags["seed"])]
     arguments += [] if flags["epsilon"] is None else ["--epsilon", repr(flags["epsilon"])]

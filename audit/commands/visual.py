@@ -76,7 +76,7 @@ def visual(**flags: Any) -> int:
     --synthetic and --members the sets of somebody else are tested; without --members they are shown only.
     """
     from audit.foreign import given_files
-    from reports import schema
+    from reports.records import schema
 
     if given_files(flags):
         from audit.commands.visual_released import audit_released
@@ -240,7 +240,7 @@ def num_cores() -> int:
 
 def for_people(report: Any) -> str:
     from audit.visual import describe_finding
-    from reports.rounding import down, percent, probability
+    from reports.words.rounding import down, percent, probability
 
     lines = [f"{report.verdict}  {report.verdict_reason}", "", report.finding]
     for finding in report.distances:

@@ -18,8 +18,8 @@ def audit_released(flags: dict[str, Any]) -> int:
     """Resolve, run, print; exit 4 as in any visual audit."""
     from audit.visual_foreign import run_released
     from audit.visual_run import VisualSettings
-    from reports import schema
-    from reports.visual_record import NearestReport
+    from reports.records import schema
+    from reports.records.visual import NearestReport
 
     _check(flags)
     config, pool, foreign, metrics = _resolve(flags)

@@ -50,7 +50,7 @@ def worst_case(**flags: Any) -> int:
     verdict against the whole trade-off curve of the ledger (exit 4 if refuted), and the tightness, which is the ε that
     was shown over the ε that PLD proves. Ends with the path of a PDF; an HTML page stands beside it.
     """
-    from reports import schema
+    from reports.records import schema
 
     report = perform_worst_case(flags, lambda line: print(f"audit: {line}", file=sys.stderr, flush=True))
     click.echo(schema.dump(report) if flags["as_json"] else _for_people(report), nl=not flags["as_json"])
@@ -128,7 +128,7 @@ def _command(flags: dict[str, Any]) -> str:
 
 
 def _for_people(report: Any) -> str:
-    from reports.rounding import percent
+    from reports.words.rounding import percent
 
     claimed, headline = report.claimed, report.epsilon
     tightness = (

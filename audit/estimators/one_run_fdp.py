@@ -17,7 +17,7 @@ from audit.estimators.evidence import Floats, RecordEvidence
 from audit.estimators.gaussian import gaussian_epsilon, require_positive_delta
 from audit.estimators.guesses import GuessCounts, bound_from_records
 from audit.estimators.thresholds import DEFAULT_CHOICE, ThresholdChoice
-from reports.schema import EpsilonBound
+from reports.records.schema import EpsilonBound
 
 NAME = "one-run-fdp"
 ASSUMPTIONS = ("the mechanism is mu-GDP, as a full-batch Gaussian mechanism is",)

@@ -18,7 +18,7 @@ from audit.foreign import HIDDEN
 from audit.pipeline import pictures_of
 from audit.store import RunDirectory
 from audit.synthetic import read_synthetic
-from reports import schema
+from reports.records import schema
 
 pytestmark = pytest.mark.usefixtures("inline")
 SHADOWS = shlex.split("--level set --method real --shadows 18 --shard-runs 18 --delta 0")

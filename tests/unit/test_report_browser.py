@@ -9,9 +9,9 @@ from chromium import PROGRAM, Browser, browse
 from test_report_html import HOSTILE, whole_report
 from test_report_simulation import simulate_gallery
 
-from reports.gallery import Gallery
 from reports.html import write_comparison_html, write_html
 from reports.material import gather
+from reports.records.gallery import Gallery
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="Chromium is not installed: the page cannot be tried in it")
 SHOWN = "Array.from(document.querySelectorAll('section.run')).filter((run) => !run.hidden).map((run) => run.id)"

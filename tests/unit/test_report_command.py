@@ -15,8 +15,8 @@ from test_report_simulation import simulate_report
 from audit.cli import main
 from audit.data.load import load_pool, pool_checksum
 from audit.store import RunDirectory, write_tensors
-from reports.gallery import Gallery
-from reports.schema import dump, load
+from reports.records.gallery import Gallery
+from reports.records.schema import dump, load
 
 RECORDS = 60
 

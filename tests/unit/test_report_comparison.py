@@ -14,11 +14,11 @@ from test_report_pdf import pages_of, text_of
 from test_report_simulation import CLAIM, simulate_report
 
 from reports.comparison import write_comparison_pdf
-from reports.gallery import Gallery
+from reports.figures.series import MOST_CURVES, drawn_curves
 from reports.material import gather
-from reports.schema import Ladder, LadderRow, dump, load
-from reports.series import MOST_CURVES, drawn_curves
-from reports.wording import explain_outlook
+from reports.records.gallery import Gallery
+from reports.records.schema import Ladder, LadderRow, dump, load
+from reports.words.wording import explain_outlook
 
 # Peak memory in MiB after the comparison of as many copies of one run directory.
 MEASURE = """
@@ -26,10 +26,10 @@ import sys
 from pathlib import Path
 import pandas as pd
 from reports.comparison import write_comparison_pdf
-from reports.gallery import Gallery
+from reports.records.gallery import Gallery
 from reports.html import write_comparison_html
 from reports.material import gather
-from reports.schema import load
+from reports.records.schema import load
 folder, number = Path(sys.argv[1]), int(sys.argv[2])
 report = load((folder / "report.json").read_text(encoding="utf-8"))
 def materials():

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from test_report_simulation import CLAIM, PROTOCOL, simulate_gallery, simulate_report
 
-from reports.gallery import Gallery, Panel
 from reports.html import write_comparison_html, write_html
 from reports.html_sections import ladder_section
 from reports.material import gather
-from reports.schema import Ladder, LadderRow, Outlook, Report, dump, load
+from reports.records.gallery import Gallery, Panel
+from reports.records.schema import Ladder, LadderRow, Outlook, Report, dump, load
 from reports.svg import Axis, embed_json, escape, round_ticks
-from reports.tables import groups_table
+from reports.words.tables import groups_table
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"' onfocus='alert(3)' <!-- \u202egnp"
 LADDER = Ladder(

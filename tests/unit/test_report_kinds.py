@@ -19,15 +19,15 @@ from audit.data.load import load_pool
 from audit.redraw import read_run
 from audit.store import RunDirectory
 from audit.worst_case import draw_worst_case, run_worst_case
-from reports.allowed import allowed_at
+from reports.figures.labels import place_labels
 from reports.html import write_page
 from reports.kinds import VisualMaterial, WorstCaseMaterial, load_any
-from reports.labels import place_labels
-from reports.schema import dump
+from reports.records.allowed import allowed_at
+from reports.records.schema import dump
+from reports.records.worst_case import WorstCaseReport
 from reports.visual_pages import Pictures
-from reports.worst_case import WorstCaseReport
+from reports.words.worst_case import NO_CURVE, corners_of, marks_of
 from reports.worst_case_pages import write_worst_case_pdf
-from reports.worst_case_words import NO_CURVE, corners_of, marks_of
 
 RECORDS = 60
 

@@ -8,14 +8,14 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from test_report_simulation import CLAIM, PROTOCOL, simulate_gallery, simulate_report
 
-from reports.gallery import Gallery, pixels, show_synthetic
+from reports.figures.mosaic import arrange, compose
+from reports.figures.style import BODY, CODE, FOOT, MARGIN, PAGE_HEIGHT, PAGE_WIDTH, TEXT_WIDTH, Face, house_style
 from reports.layout import Document, printable, shorten, text_width, wrap
 from reports.material import gather
-from reports.mosaic import arrange, compose
 from reports.page_closing import flatten, wrap_command
 from reports.pdf import draw
-from reports.schema import Report
-from reports.style import BODY, CODE, FOOT, MARGIN, PAGE_HEIGHT, PAGE_WIDTH, TEXT_WIDTH, Face, house_style
+from reports.records.gallery import Gallery, pixels, show_synthetic
+from reports.records.schema import Report
 
 LONG_WORD = "a-rather/long_path.to=something" * 12
 LONG_TEXT = "what is known of the adversary " * 30 + LONG_WORD

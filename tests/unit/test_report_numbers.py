@@ -9,15 +9,15 @@ import pytest
 from scipy.stats import norm
 from test_report_simulation import CLAIM, record_auc_naive, simulate_report, simulate_scores
 
-from reports import rounding, wording
-from reports.distributions import (
+from reports.records.schema import Claim, Report
+from reports.records.scores import (
     allowed_true_positive_rate,
     check_scores,
     pooled_auc,
     record_exposure,
     score_histogram,
 )
-from reports.schema import Claim, Report
+from reports.words import rounding, wording
 
 
 @pytest.fixture(scope="module")

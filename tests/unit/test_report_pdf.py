@@ -17,9 +17,9 @@ import pytest
 from test_report_simulation import CLAIM, PROTOCOL, simulate_gallery, simulate_report
 
 from reports import pdf
-from reports.gallery import Gallery
 from reports.pdf import write_pdf
-from reports.schema import Report, dump, load
+from reports.records.gallery import Gallery
+from reports.records.schema import Report, dump, load
 
 SIZE = {"runs": 128, "records": 1797}
 FIGURES = ("roc.png", "scores.png", "synthetic.png")

@@ -1,9 +1,9 @@
 """What the pages of `audit visual` say, the same on paper and on the screen."""
 
 from reports.layout import Column
-from reports.rounding import count, down, measured, probability
-from reports.tables import Table
-from reports.visual_record import NearestReport, VisualReport
+from reports.records.visual import NearestReport, VisualReport
+from reports.words.rounding import count, down, measured, probability
+from reports.words.tables import Table
 
 SEEN = "Nearest records, level “set”: the adversary sees the synthetic set itself and looks for its models."
 CONTROL = "CONTROL: membership was shuffled; the test must find nothing."

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from reports.figures.style import GREY, SERIES, house_style
 from reports.pdf import write_png
-from reports.schema import Roc
-from reports.style import GREY, SERIES, house_style
+from reports.records.schema import Roc
 
 LEAST = 1e-4
 

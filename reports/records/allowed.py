@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from reports.distributions import Floats, allowed_true_positive_rate
-from reports.rounding import percent
-from reports.schema import HasCurve, Tradeoff
-from reports.wording import claimed_epsilon
+from reports.records.schema import HasCurve, Tradeoff
+from reports.records.scores import Floats, allowed_true_positive_rate
+from reports.words.rounding import percent
+from reports.words.wording import claimed_epsilon
 
 FEWEST = 10
 _ROUNDING = 1e-9

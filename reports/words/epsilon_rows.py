@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reports.any_report import AnyReport
-from reports.rounding import decimals_apart, down, ordinary, small, up
-from reports.schema import Ladder
-from reports.wording import claimed_epsilon
+from reports.records.protocols import AnyReport
+from reports.records.schema import Ladder
+from reports.words.rounding import decimals_apart, down, ordinary, small, up
+from reports.words.wording import claimed_epsilon
 
 _HIGHEST_CEILING = 20.0  # no number of coins that could be tossed has a higher one
 

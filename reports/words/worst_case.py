@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from reports.any_report import Corner
 from reports.layout import Column
-from reports.rounding import count, down, percent, small, up, up_percent
-from reports.schema import Claim, Roc, Tradeoff
-from reports.tables import Table
-from reports.wording import claimed_epsilon, explain_claim, sentence
-from reports.worst_case import Attempt, WorstCaseReport
+from reports.records.protocols import Corner
+from reports.records.schema import Claim, Roc, Tradeoff
+from reports.records.worst_case import Attempt, WorstCaseReport
+from reports.words.rounding import count, down, percent, small, up, up_percent
+from reports.words.tables import Table
+from reports.words.wording import claimed_epsilon, explain_claim, sentence
 
 SEEN = (
     "Worst case, level “transcript”: the adversary chooses the neighbouring pools and hears every noisy sum that the "

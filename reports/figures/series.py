@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from reports.any_report import AnyReport
-from reports.schema import Roc
-from reports.style import SERIES
+from reports.figures.style import SERIES
+from reports.records.protocols import AnyReport
+from reports.records.schema import Roc
 
 MOST_CURVES = len(SERIES)
 

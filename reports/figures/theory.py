@@ -8,8 +8,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from reports.gallery import pixels
-from reports.style import BLUE, GREY, INK, ORANGE, house_style
+from reports.figures.style import BLUE, GREY, INK, ORANGE, house_style
+from reports.records.gallery import pixels
 
 COLOURS = (BLUE, ORANGE, INK)
 LINES = {"real": "-", "random": (0, (4, 2))}

@@ -9,13 +9,13 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, Percent
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from reports.allowed import FEWEST, allowed_at, allowed_region, lies_outside
-from reports.distributions import Floats, RecordExposure, ScoreHistogram
-from reports.epsilon_rows import EpsilonRow, right_end
-from reports.rounding import decimals_apart, down, percent, up
-from reports.schema import Claim, EpsilonBound, HasCurve
-from reports.style import ALLOWED, BLUE, GREY, INK, ORANGE, PALE, VERMILLION
-from reports.wording import claimed_epsilon, headline
+from reports.figures.style import ALLOWED, BLUE, GREY, INK, ORANGE, PALE, VERMILLION
+from reports.records.allowed import FEWEST, allowed_at, allowed_region, lies_outside
+from reports.records.schema import Claim, EpsilonBound, HasCurve
+from reports.records.scores import Floats, RecordExposure, ScoreHistogram
+from reports.words.epsilon_rows import EpsilonRow, right_end
+from reports.words.rounding import decimals_apart, down, percent, up
+from reports.words.wording import claimed_epsilon, headline
 
 _EVERY = 4  # so that marks stay apart
 _DASHED = (0, (4, 2))

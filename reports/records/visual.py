@@ -6,7 +6,7 @@ Names that it shares with reports/schema.py mean the same.
 from dataclasses import dataclass
 from typing import Any
 
-from reports.schema import VERDICTS, Claim, EpsilonBound, Game, Roc
+from reports.records.schema import VERDICTS, Claim, EpsilonBound, Game, Roc
 
 VISUAL_SCHEMA = "condensation-audit-visual/1"
 NEAREST_SCHEMA = "condensation-audit-nearest/1"

@@ -6,8 +6,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from reports.gallery import Pixels
-from reports.style import GREY, INK
+from reports.figures.style import GREY, INK
+from reports.records.gallery import Pixels
 
 MOST_ROWS, MOST_COLUMNS = 16, 16
 _FINEST = 1000

@@ -14,8 +14,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from reports.rounding import count
-from reports.style import GREY, INK, SERIES, house_style
+from reports.figures.style import GREY, INK, SERIES, house_style
+from reports.words.rounding import count
 
 PANEL = (3.9, 2.6)  # inches, without the legend
 LEGEND_LINE = 0.2

@@ -3,9 +3,9 @@
 import math
 from collections.abc import Sequence
 
-from reports.any_report import AnyReport
-from reports.rounding import count, decimals_apart, down, measured, measured_percent, percent, small, up
-from reports.schema import Claim, EpsilonBound, Report
+from reports.records.protocols import AnyReport
+from reports.records.schema import Claim, EpsilonBound, Report
+from reports.words.rounding import count, decimals_apart, down, measured, measured_percent, percent, small, up
 
 LADDER = {
     "model": "a trained network, and may query it. Neither a synthetic set nor the algorithm's inside.",

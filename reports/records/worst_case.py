@@ -6,8 +6,8 @@ Names of DESIGN.md are kept, as in reports/schema.py; here nothing is computed e
 from dataclasses import dataclass
 from typing import Any
 
-from reports.reading import parse_object, read_record
-from reports.schema import SCHEMA, VERDICTS, Claim, EpsilonBound, Outlook, Roc, Tradeoff
+from reports.records.reading import parse_object, read_record
+from reports.records.schema import SCHEMA, VERDICTS, Claim, EpsilonBound, Outlook, Roc, Tradeoff
 
 ATTACK = "worst-case"
 

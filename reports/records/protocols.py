@@ -3,7 +3,7 @@
 import typing
 from dataclasses import dataclass
 
-from reports.schema import Claim, EpsilonBound, HasCurve, Roc, Tradeoff, Utility
+from reports.records.schema import Claim, EpsilonBound, HasCurve, Roc, Tradeoff, Utility
 
 
 class AnyReport(typing.Protocol):

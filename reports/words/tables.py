@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from reports.allowed import allowed_at, allowed_region
-from reports.any_report import AnyReport
 from reports.layout import Column
-from reports.rounding import (
+from reports.records.allowed import allowed_at, allowed_region
+from reports.records.protocols import AnyReport
+from reports.records.schema import EpsilonBound, Ladder, Outlook, Report
+from reports.words.rounding import (
     count,
     decimals_apart,
     down,
@@ -24,8 +25,7 @@ from reports.rounding import (
     up,
     up_percent,
 )
-from reports.schema import EpsilonBound, Ladder, Outlook, Report
-from reports.wording import claimed_epsilon, describe_kind
+from reports.words.wording import claimed_epsilon, describe_kind
 
 
 @dataclass(frozen=True, kw_only=True)
