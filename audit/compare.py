@@ -26,7 +26,7 @@ from audit.store import RunDirectory, write_text
 from condensers.errors import BadConfig
 from condensers.pool import Pool
 from condensers.registry import get_method, require_set
-from reports.figures.compared import draw_compared
+from reports.figures.curves import write_curves
 from reports.records.schema import EpsilonBound, Roc
 
 SCHEMA = "condensation-audit/compare/1"
@@ -106,7 +106,7 @@ def run_comparison(entries: tuple[Entry, ...], flags: dict[str, Any], say: Calla
         "entries": [{"label": one.label, **asdict(one)} for one in compared],
     }
     write_text(folder / "report.json", json.dumps(record, sort_keys=True, indent=2) + "\n")
-    draw_compared([(one.label, one.roc) for one in compared], f"{config.method}, {config.dataset}", folder / "roc.png")
+    write_curves([(one.label, one.roc) for one in compared], f"{config.method}, {config.dataset}", folder / "roc.png")
     return folder
 
 

@@ -12,6 +12,7 @@ import torch
 
 from audit.executor import run_shards
 from audit.foreign import Foreign, describe_foreign, keep_sets, rehearse_foreign, score_foreign, show_foreign
+from audit.pages import write_pages
 from audit.progress import ProgressBar
 from audit.reuse import borrow_shards
 from audit.settings import AuditConfig, condensation_digest
@@ -25,8 +26,7 @@ from condensers.ledger import Entries, Ledger
 from condensers.pool import Pool
 from condensers.randomness import Randomness
 from condensers.registry import get_method
-from reports.html import write_html
-from reports.pdf import write_pdf
+from reports.documents.membership import build_membership, gather_membership
 from reports.records import schema
 from reports.records.gallery import Gallery, pixels, show_synthetic
 
@@ -104,8 +104,7 @@ def _run(
 def draw(directory: RunDirectory, report: schema.Report, table: pd.DataFrame, pool: Pool | None) -> None:
     """Write the PDF, its figures and the page; real images only where the pool is given."""
     gallery = pictures_of(directory, report, pool)
-    write_pdf(report, scores=table, gallery=gallery, path=directory.pdf)
-    write_html(report, scores=table, gallery=gallery, path=directory.html)
+    write_pages(build_membership(gather_membership(report, scores=table, gallery=gallery)), directory)
 
 
 def pictures_of(directory: RunDirectory, report: schema.Report, pool: Pool | None) -> Gallery:

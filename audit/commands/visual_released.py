@@ -95,7 +95,7 @@ def _command(config: Any, foreign: Any) -> str:
 
 
 def _distances_for_people(report: Any) -> str:
-    from reports.nearest_pages import UNTESTED
+    from reports.words.visual import UNTESTED
 
     lines = [UNTESTED, ""]
     lines += [

@@ -1,17 +1,22 @@
 """Pictures side by side, as one array: a page with hundreds of them stays one image in the file."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
+from reports.figures.canvas import Canvas, Plot
 from reports.figures.style import GREY, INK
 from reports.records.gallery import Pixels
 
 MOST_ROWS, MOST_COLUMNS = 16, 16
 _FINEST = 1000
 _FRAME = 0.55
+_LARGEST_IMAGE, _PHONE = 46.0, 300.0  # points
+_TALLEST = 0.6  # of the width
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +63,41 @@ def compose(images: Pixels, cells: NDArray[np.int64]) -> Pixels:
     return sheet
 
 
+def set_plot(images: Pixels, mosaic: Mosaic) -> Plot:
+    """A synthetic set, a row per class where there are several images of each."""
+    rows, columns = mosaic.cells.shape
+    alt = f"{int((mosaic.cells >= 0).sum())} synthetic images in {rows} rows of up to {columns}"
+    named = f"; labels of the {'images' if rows == 1 else 'rows'}: {', '.join(mosaic.labels)}"
+
+    def size(width: float) -> tuple[float, float]:
+        high = rows * images.shape[1] / (columns * images.shape[2])
+        tallest = width if width < _PHONE else _TALLEST * width
+        wide = min(width - 40, columns * _LARGEST_IMAGE, tallest / high)
+        return wide, wide * high
+
+    def draw(canvas: Canvas) -> None:
+        axes = canvas.axes(40, 2, *size(canvas.width))
+        draw_mosaic(axes, images, mosaic, naming="class")
+
+    return Plot(alt=alt + named, height=lambda width: size(width)[1] + (18 if rows == 1 else 8), draw=draw)
+
+
+def row_plot(images: Pixels, captions: Sequence[str], *, size: float) -> Plot:
+    """Images side by side, a caption under each."""
+    number = len(images)
+    high = size * images.shape[1] / images.shape[2]
+    mosaic = Mosaic(cells=np.arange(number)[None], labels=tuple(captions))
+    return Plot(
+        alt=", ".join(captions),
+        height=lambda _: high + 18,
+        draw=partial(_draw_row, images=images, mosaic=mosaic, size=(size * number, high)),
+    )
+
+
+def _draw_row(canvas: Canvas, *, images: Pixels, mosaic: Mosaic, size: tuple[float, float]) -> None:
+    draw_mosaic(canvas.axes(0, 2, *size), images, mosaic, naming="")
+
+
 def draw_mosaic(axes: Axes, images: Pixels, mosaic: Mosaic, *, naming: str) -> None:
     """The picture; what the labels name stands on the axis."""
     picture = compose(images, mosaic.cells)
@@ -69,7 +109,7 @@ def draw_mosaic(axes: Axes, images: Pixels, mosaic: Mosaic, *, naming: str) -> N
     axis, num_cells, length = (
         (axes.xaxis, columns, picture.shape[1]) if single else (axes.yaxis, rows, picture.shape[0])
     )
-    axis.set_ticks(_centres(num_cells, length)[: len(mosaic.labels)], mosaic.labels)
+    axis.set_ticks(_centres(num_cells, length)[: len(mosaic.labels)], mosaic.labels, parse_math=False)
     axes.tick_params(length=0, labelsize=7.5, labelcolor=INK)
     axes.set_ylabel(naming, color=GREY, labelpad=8)
     axes.spines[:].set_visible(False)

@@ -1,4 +1,4 @@
-"""How a report looks: the sheet, the type and the colours.
+"""How figures look.
 
 Colours are those of Okabe and Ito ("Color Universal Design", 2008), told apart with every common form of colour
 blindness; every pair that a figure contrasts also differs in line style, fill or hatching, so that a black and
@@ -13,10 +13,6 @@ from typing import Any
 import matplotlib
 
 POINTS_PER_INCH = 72.0
-PAGE_WIDTH, PAGE_HEIGHT = 595.28, 841.89
-MARGIN = 54.0
-FOOT = 62.0
-TEXT_WIDTH = PAGE_WIDTH - 2 * MARGIN
 
 BLUE = "#0072B2"
 VERMILLION = "#D55E00"
@@ -55,32 +51,6 @@ SERIES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Face:
-    """One way to set type; sizes in points."""
-
-    size: float
-    leading: float
-    family: str = "DejaVu Sans"
-    weight: str = "normal"
-    colour: str = INK
-
-
-TITLE = Face(size=19, leading=25, weight="bold")
-SUBTITLE = Face(size=10.5, leading=15, colour=GREY)
-HEADING = Face(size=11.5, leading=16, weight="bold")
-BODY = Face(size=8.6, leading=12.4)
-STRONG = Face(size=8.6, leading=12.4, weight="bold")
-QUIET = Face(size=8.6, leading=12.4, colour=GREY)
-CAPTION = Face(size=7.6, leading=10.8, colour=GREY)
-CELL = Face(size=7.8, leading=10.8)
-CELL_HEAD = Face(size=7.4, leading=10.0, weight="bold")
-CODE = Face(size=7.8, leading=11.4, family="DejaVu Sans Mono")
-SMALL_CODE = Face(size=6.9, leading=9.6, family="DejaVu Sans Mono")
-FOOTER = Face(size=7, leading=9, colour=GREY)
-EPSILON = Face(size=25, leading=30, weight="bold")
-VERDICT = Face(size=14.5, leading=19, weight="bold", colour="#FFFFFF")
-
 SETTINGS: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 8,
@@ -110,6 +80,8 @@ SETTINGS: dict[Any, Any] = {
     "legend.frameon": False,
     "legend.handlelength": 2.6,
     "savefig.dpi": 200,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "condensation-audit",
 }
 
 

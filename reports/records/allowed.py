@@ -3,13 +3,23 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from reports.records.schema import HasCurve, Tradeoff
-from reports.records.scores import Floats, allowed_true_positive_rate
-from reports.words.rounding import percent
-from reports.words.wording import claimed_epsilon
+from reports.records.kinds import HasCurve
+from reports.records.schema import Tradeoff, claimed_epsilon
+from reports.records.scores import Floats
 
 FEWEST = 10
 _ROUNDING = 1e-9
+
+
+def allowed_true_positive_rate(false_positive_rate: Floats, *, epsilon: float, delta: float) -> Floats:
+    """The highest true positive rate that (ε, δ)-DP lets any attack have.
+
+    Kairouz, Oh and Viswanath, "The Composition Theorem for Differential Privacy", 2015, Theorem 2.1, for both orders of
+    the neighbouring pair.
+    """
+    forward = delta + np.exp(epsilon) * false_positive_rate
+    backward = 1 - np.exp(-epsilon) * (1 - delta - false_positive_rate)
+    return np.clip(np.minimum(forward, backward), 0, 1)
 
 
 def allowed_region(report: HasCurve) -> Tradeoff | None:
@@ -40,26 +50,3 @@ def lies_outside(report: HasCurve, region: Tradeoff, num_nonmembers: int) -> NDA
     rates = np.asarray(report.roc.curve["false_positive_rate"], dtype=np.float64)
     lower = np.asarray(report.roc.curve["lower"], dtype=np.float64)
     return (rates >= FEWEST / num_nonmembers) & (lower > allowed_at(region, rates) + _ROUNDING)
-
-
-def explain_outside(report: HasCurve, region: Tradeoff, num_nonmembers: int) -> str:
-    """What the shaded region is and whether the curve leaves it."""
-    rates = np.asarray(report.roc.curve["false_positive_rate"], dtype=np.float64)
-    outside = rates[lies_outside(report, region, num_nonmembers)]
-    text = (
-        f"Shaded: what the guarantee allows ({region.source.rstrip('.')}). If it holds, no attack's true curve "
-        "leaves it. "
-    )
-    if outside.size:
-        ends = f"{_rate(float(outside.min()))} and {_rate(float(outside.max()))}"
-        text += f"Here the whole interval lies outside at some FPR between {ends}. "
-    else:
-        text += "Here the interval reaches into it at every FPR with ten false positives or more. "
-    return text + (
-        "The picture by itself refutes nothing, its intervals hold at one FPR each: the bound does, which counts the "
-        "sampling error."
-    )
-
-
-def _rate(rate: float) -> str:
-    return percent(float(f"{rate:.2g}"))

@@ -4,7 +4,8 @@ Real records leave the machine in no artefact unless the person asked for it. A 
 real records may still show them, so it falls under the same rule.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +50,16 @@ class Gallery:
             self.synthetic_labels is None or len(self.synthetic_labels) != len(self.synthetic)
         ):
             raise ValueError("synthetic images need one label each")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pictures:
+    """Pixels of the panel of nearest records: its synthetic images in order, and records by number, as far as they
+    may be shown."""
+
+    synthetic: Pixels | None = None
+    records: Mapping[int, Pixels] = field(default_factory=dict)
+    note: str = ""
 
 
 def show_synthetic(

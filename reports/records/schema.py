@@ -6,9 +6,10 @@ stay out, so that equal audits give equal bytes.
 
 import json
 import math
-import typing
 from dataclasses import asdict, dataclass, field
 from typing import Any
+
+from reports.records.reading import parse_object, read_record
 
 SCHEMA = "condensation-audit/1"
 VERDICTS = ("REFUTED", "NOT REFUTED", "NO CLAIM")
@@ -49,6 +50,13 @@ class Claim:
     epsilon_pld: float | None
     delta: float
     source: str
+
+
+def claimed_epsilon(claim: Claim | None) -> float | None:
+    """The strictest ε that is claimed."""
+    if claim is None:
+        return None
+    return min((value for value in (claim.epsilon_rdp, claim.epsilon_pld) if value is not None), default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,17 +141,6 @@ class Tradeoff:
                 f"trade-off curve: {len(self.false_positive_rate)} false and {len(self.true_positive_rate)} true "
                 "positive rates; as many of both are needed, at least one"
             )
-
-
-class HasCurve(typing.Protocol):
-    """Any record with an operating characteristic, and with a claim to hold it against or none."""
-
-    @property
-    def roc(self) -> Roc: ...
-    @property
-    def claimed(self) -> Claim | None: ...
-    @property
-    def tradeoff(self) -> Tradeoff | None: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,56 +238,10 @@ def dump(record: Any) -> str:
 
 def load(text: str) -> Report:
     """Read a `report.json` back; raises ValueError with one line when it is not one of this schema."""
-    try:
-        raw = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"not JSON: {error}") from None
-    if not isinstance(raw, dict) or raw.get("schema") != SCHEMA:
-        found = raw.get("schema") if isinstance(raw, dict) else type(raw).__name__
-        raise ValueError(f"schema is {found!r}, this version reads {SCHEMA!r}")
-    try:
-        return _report_from(raw)
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"not a complete record of schema {SCHEMA}: {error}") from None
-
-
-def _report_from(raw: dict[str, Any]) -> Report:
-    def optional(kind: Any, name: str) -> Any:
-        return None if raw[name] is None else kind(**raw[name])
-
-    def bound(entry: dict[str, Any]) -> EpsilonBound:
-        ceiling = math.inf if entry["ceiling"] is None else entry["ceiling"]
-        # Of all numbers only an infinite ratio (no false positive) and an infinite ceiling are written as null.
-        lower = math.inf if entry["lower"] is None else entry["lower"]
-        return EpsilonBound(**{**entry, "ceiling": ceiling, "lower": lower, "assumptions": tuple(entry["assumptions"])})
-
-    def ladder(entry: dict[str, Any]) -> Ladder:
-        rows = [{**row, "ceiling": math.inf if row["ceiling"] is None else row["ceiling"]} for row in entry["rows"]]
-        return Ladder(**{**entry, "rows": tuple(LadderRow(**row) for row in rows)})
-
-    def tradeoff(entry: dict[str, Any]) -> Tradeoff:
-        rates = {name: tuple(entry[name]) for name in ("false_positive_rate", "true_positive_rate")}
-        return Tradeoff(**{**entry, **rates})
-
-    typed = {
-        "epsilon": bound(raw["epsilon"]),
-        "bounds": tuple(bound(entry) for entry in raw["bounds"]),
-        "claimed": optional(Claim, "claimed"),
-        "roc": Roc(**raw["roc"]),
-        "utility": optional(Utility, "utility"),
-        "game": Game(**raw["game"]),
-        "exposed": tuple(ExposedRecord(**entry) for entry in raw["exposed"]),
-        "protocols": tuple(Protocol(**entry) for entry in raw["protocols"]),
-        "threat_model": tuple(raw["threat_model"]),
-        # Records of before these were added lack them.
-        "tradeoff": None if raw.get("tradeoff") is None else tradeoff(raw["tradeoff"]),
-        "outlook": tuple(Outlook(**entry) for entry in raw.get("outlook", ())),
-        "ladder": None if raw.get("ladder") is None else ladder(raw["ladder"]),
-        "groups": tuple(
-            RecordGroup(**{**entry, "epsilon": bound(entry["epsilon"])}) for entry in raw.get("groups", ())
-        ),
-    }
-    return Report(**{**raw, **typed})
+    raw = parse_object(text)
+    if raw.get("schema") != SCHEMA:
+        raise ValueError(f"schema is {raw.get('schema')!r}, this version reads {SCHEMA!r}")
+    return read_record(Report, raw)
 
 
 def _plain(value: Any) -> Any:

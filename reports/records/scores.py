@@ -117,14 +117,3 @@ def record_exposure(scores: pd.DataFrame, *, fewest: int = 8) -> RecordExposure 
         chance_deviation=float(math.sqrt((deviation**2).mean())),
         chance_maximum=float(min(1.0, 0.5 + norm.isf(0.05 / auc.size) * deviation.max())),
     )
-
-
-def allowed_true_positive_rate(false_positive_rate: Floats, *, epsilon: float, delta: float) -> Floats:
-    """The highest true positive rate that (ε, δ)-DP lets any attack have.
-
-    Kairouz, Oh and Viswanath, "The Composition Theorem for Differential Privacy", 2015, Theorem 2.1, for both orders of
-    the neighbouring pair.
-    """
-    forward = delta + np.exp(epsilon) * false_positive_rate
-    backward = 1 - np.exp(-epsilon) * (1 - delta - false_positive_rate)
-    return np.clip(np.minimum(forward, backward), 0, 1)

@@ -101,3 +101,26 @@ def load_worst_case(text: str) -> WorstCaseReport:
             f"schema is {raw.get('schema')!r}, attack {raw.get('attack')!r}; expected {SCHEMA!r}, attack {ATTACK!r}"
         )
     return read_record(WorstCaseReport, raw)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Corner:
+    """Rates that one attempt certainly reaches, both at once: at most this FPR, at least this TPR."""
+
+    number: int
+    false_positive_rate: float
+    true_positive_rate: float
+    outside: bool
+
+
+def corners_of(report: WorstCaseReport) -> tuple[Corner, ...]:
+    """One for each attempt, numbered from 1."""
+    return tuple(
+        Corner(
+            number=number,
+            false_positive_rate=attempt.test.false_positive_upper,
+            true_positive_rate=1 - attempt.test.false_negative_upper,
+            outside=attempt.test.refuted,
+        )
+        for number, attempt in enumerate(report.attempts, start=1)
+    )

@@ -4,10 +4,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reports.records.protocols import AnyReport
-from reports.records.schema import Ladder
+from reports.records.kinds import AuditRecord
+from reports.records.schema import Ladder, claimed_epsilon
 from reports.words.rounding import decimals_apart, down, ordinary, small, up
-from reports.words.wording import claimed_epsilon
 
 _HIGHEST_CEILING = 20.0  # no number of coins that could be tossed has a higher one
 
@@ -32,8 +31,13 @@ class EpsilonRow:
     def claim(self) -> str:
         return "" if self.claimed is None else f"≤ {up(self.claimed, decimals_apart(self.lower, self.claimed))}"
 
+    @property
+    def most(self) -> str:
+        """The ceiling, in words."""
+        return down(self.ceiling) if math.isfinite(self.ceiling) else "none"
 
-def rows_of_bounds(report: AnyReport) -> list[EpsilonRow]:
+
+def rows_of_bounds(report: AuditRecord) -> list[EpsilonRow]:
     """A row per bound of one audit, that of the verdict first."""
     claimed = claimed_epsilon(report.claimed)
     bounds = [report.epsilon, *(bound for bound in report.bounds if bound != report.epsilon)]
@@ -60,7 +64,7 @@ def rows_of_ladder(ladder: Ladder) -> list[EpsilonRow]:
     ]
 
 
-def rows_of_reports(reports: Sequence[AnyReport]) -> list[EpsilonRow]:
+def rows_of_reports(reports: Sequence[AuditRecord]) -> list[EpsilonRow]:
     return [
         EpsilonRow(
             label=f"{number}  {_subject(report)}, {report.attack}, {report.level}",
@@ -73,7 +77,7 @@ def rows_of_reports(reports: Sequence[AnyReport]) -> list[EpsilonRow]:
     ]
 
 
-def _subject(report: AnyReport) -> str:
+def _subject(report: AuditRecord) -> str:
     return report.method if report.level == "transcript" else f"{report.method} on {report.dataset}"
 
 

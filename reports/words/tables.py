@@ -3,15 +3,15 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from reports.layout import Column
 from reports.records.allowed import allowed_at, allowed_region
-from reports.records.protocols import AnyReport
-from reports.records.schema import EpsilonBound, Ladder, Outlook, Report
+from reports.records.kinds import AuditRecord
+from reports.records.schema import EpsilonBound, Ladder, Outlook, Report, claimed_epsilon
+from reports.words.bounds import describe_kind
 from reports.words.rounding import (
     count,
     decimals_apart,
@@ -25,15 +25,7 @@ from reports.words.rounding import (
     up,
     up_percent,
 )
-from reports.words.wording import claimed_epsilon, describe_kind
-
-
-@dataclass(frozen=True, kw_only=True)
-class Table:
-    """Columns, and rows of as many cells."""
-
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[str, ...], ...]
+from reports.words.table import Column, Table
 
 
 def rates_table(report: Report, num_nonmembers: int) -> Table:
@@ -125,7 +117,7 @@ def exposed_table(report: Report) -> Table:
         )
         for record in report.exposed
     ]
-    return Table(columns=columns, rows=tuple(rows))
+    return Table(columns=columns, rows=tuple(rows), narrow=True)
 
 
 def outlook_table(outlook: Sequence[Outlook]) -> Table:
@@ -180,7 +172,7 @@ def ladder_table(ladder: Ladder) -> Table:
     return Table(columns=columns, rows=tuple(rows))
 
 
-def comparison_table(reports: Sequence[AnyReport]) -> Table:
+def comparison_table(reports: Sequence[AuditRecord]) -> Table:
     """A row per audit, numbered from 1."""
     columns = (
         Column(title="", share=16, align="right"),
@@ -219,11 +211,6 @@ def comparison_table(reports: Sequence[AnyReport]) -> Table:
             )
         )
     return Table(columns=columns, rows=tuple(rows))
-
-
-def groups_of(report: Report) -> tuple[Any, ...]:
-    """Groups of records measured apart (ordinary ones and canaries), in records that have them."""
-    return tuple(getattr(report, "groups", None) or ())
 
 
 def groups_table(groups: Sequence[Any]) -> Table:

@@ -1,28 +1,27 @@
-"""What the pages of `audit visual` say, the same on paper and on the screen."""
+"""What is said of `audit visual`, tested or not."""
 
-from reports.layout import Column
 from reports.records.visual import NearestReport, VisualReport
+from reports.words.bounds import sentence
 from reports.words.rounding import count, down, measured, probability
-from reports.words.tables import Table
+from reports.words.table import Column, Table
 
 SEEN = "Nearest records, level “set”: the adversary sees the synthetic set itself and looks for its models."
-CONTROL = "CONTROL: membership was shuffled; the test must find nothing."
-REAL = (
-    "THESE ARE REAL RECORDS OF THE PRIVATE DATA, shown because --show-records was given. "
-    "Handle this file as you handle the data."
-)
 HIDDEN = "Real records are not shown: none enters a report unless asked for, with --show-records."
 PANEL_TITLE = "Synthetic images of the first set and their nearest records"
+UNTESTED = (
+    "NOTHING WAS TESTED: who was in is not known here. A record may be near because it was in, or because it is like "
+    "those that were. With coins that chose the members (audit coins; --members FILE) the same pictures give a p-value "
+    "and a bound on ε."
+)
 LIMITS = (
     (
         "Nothing found",
-        "is no evidence of privacy: a set can give members away without looking like any of them, and other attacks "
-        "(audit lira) may show it.",
+        "This is no evidence of privacy: a set can leak who its members were without resembling any of them, and other "
+        "attacks (audit lira) may detect it.",
     ),
     (
         "Members found",
-        "says that the set depends on who was in. How much of a record can be read off an image is for the eye, or "
-        "for ε.",
+        "The set depends on who was in. How much of a record an image reveals is for the reader, or for ε, to judge.",
     ),
 )
 
@@ -104,14 +103,29 @@ def panel_note(report: VisualReport | NearestReport) -> str:
     )
 
 
-def repeat_entries(report: VisualReport) -> list[tuple[str, str]]:
-    return [
-        ("Digest", f"{report.digest}, over everything that determines the result"),
-        ("Seed", str(report.game.seed)),
-        ("Versions", ", ".join(f"{name} {version}" for name, version in sorted(report.versions.items()))),
-        *((f"Weights of {name}", f"sha256 {value}") for name, value in sorted(report.weights.items())),
-    ]
-
-
-def num_non_members(report: VisualReport) -> int:
+def num_nonmembers(report: VisualReport) -> int:
     return max(1, report.game.num_records * report.game.num_test_runs // 2)
+
+
+def distance_entries(report: VisualReport | NearestReport) -> tuple[tuple[str, str], ...]:
+    """What the distances are, and which were left out."""
+    return (
+        *((one.name, sentence(one.description)) for one in report.distances),
+        *((f"{left.name}: not computed", sentence(left.why)) for left in report.not_computed),
+    )
+
+
+def distances_table(report: NearestReport) -> Table:
+    """How far the images are from their nearest records."""
+    titles = ("images", "equal to a record", "smallest", "median", "largest")
+    columns = (Column(title="distance", share=1.3), *(Column(title=each, share=1, align="right") for each in titles))
+    rows = tuple(
+        (
+            one.name,
+            count(one.num_images),
+            "–" if one.num_copies is None else count(one.num_copies),
+            *(f"{value:.3g}" for value in (one.smallest, one.median, one.largest)),
+        )
+        for one in report.distances
+    )
+    return Table(columns=columns, rows=rows)

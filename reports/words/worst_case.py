@@ -1,17 +1,14 @@
-"""What the pages of `audit worst-case` say: words, tables and marks, the same on paper and on the screen."""
+"""What is said of `audit worst-case`: words, tables and marks."""
 
-from dataclasses import dataclass
-
-from reports.layout import Column
-from reports.records.protocols import Corner
-from reports.records.schema import Claim, Roc, Tradeoff
-from reports.records.worst_case import Attempt, WorstCaseReport
+from reports.records.kinds import Curve
+from reports.records.schema import claimed_epsilon
+from reports.records.worst_case import Attempt, Corner, WorstCaseReport, corners_of
+from reports.words.bounds import explain_claim, many_audits, sentence
 from reports.words.rounding import count, down, percent, small, up, up_percent
-from reports.words.tables import Table
-from reports.words.wording import claimed_epsilon, explain_claim, sentence
+from reports.words.table import Column, Table
 
 SEEN = (
-    "Worst case, level “transcript”: the adversary chooses the neighbouring pools and hears every noisy sum that the "
+    "Worst case, level “transcript”: the adversary chooses the neighbouring pools and sees every noisy sum that the "
     "method draws from the records."
 )
 NO_CURVE = (
@@ -37,48 +34,19 @@ SCORES = {
     "spread": "largest minus smallest projection on the canary over the steps, which noise used twice cannot hide",
     "reference": "largest gap to a run known to hold no records, which noise shared by runs cannot hide",
     "energy": "largest squared length at right angles to the canary, which shows noise of another size than claimed",
-    "seed search": "in how many releases the canary and one of the few seeds of the noise explain what was heard",
+    "seed search": "in how many releases the canary and one of the few seeds of the noise explain the transcript",
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Curve:
-    """The operating characteristic of a record that has one."""
-
-    method: str
-    attack: str
-    roc: Roc
-    claimed: Claim | None
-    tradeoff: Tradeoff | None
 
 
 def curve_of(report: WorstCaseReport) -> Curve | None:
     if report.roc is None or report.tradeoff is None:
         return None
-    return Curve(
-        method=report.method,
-        attack="the likelihood ratio of all releases",
-        roc=report.roc,
-        claimed=report.claimed,
-        tradeoff=report.tradeoff,
-    )
+    return Curve(roc=report.roc, claimed=report.claimed, tradeoff=report.tradeoff)
 
 
 def num_nonmembers(report: WorstCaseReport) -> int:
     """Runs without the canary behind the curve."""
     return report.num_trials // 2
-
-
-def corners_of(report: WorstCaseReport) -> tuple[Corner, ...]:
-    return tuple(
-        Corner(
-            number=number,
-            false_positive_rate=attempt.test.false_positive_upper,
-            true_positive_rate=1 - attempt.test.false_negative_upper,
-            outside=attempt.test.refuted,
-        )
-        for number, attempt in enumerate(report.attempts, start=1)
-    )
 
 
 def marks_of(report: WorstCaseReport) -> tuple[tuple[str, Corner], ...]:
@@ -89,10 +57,6 @@ def marks_of(report: WorstCaseReport) -> tuple[tuple[str, Corner], ...]:
         places.setdefault(place, []).append(corner)
     groups = sorted(places.values(), key=lambda group: group[0].false_positive_rate)
     return tuple((", ".join(str(each.number) for each in group), group[0]) for group in groups)
-
-
-def title(report: WorstCaseReport) -> str:
-    return f"{report.method}, worst case"
 
 
 def explain_curve(report: WorstCaseReport) -> str:
@@ -169,14 +133,14 @@ def explain_attempts(report: WorstCaseReport) -> str:
     )
 
 
-def attempt_entries(report: WorstCaseReport) -> list[tuple[str, str]]:
+def attempt_entries(report: WorstCaseReport) -> tuple[tuple[str, str], ...]:
     """What the designs and scores of the table are."""
     designs = dict.fromkeys(attempt.design for attempt in report.attempts)
     scores = dict.fromkeys(attempt.score for attempt in report.attempts)
-    return [
+    return (
         *((f"canary {name}", sentence(DESIGNS.get(name, name))) for name in designs),
         *((f"score {name}", sentence(SCORES.get(name, name))) for name in scores),
-    ]
+    )
 
 
 def explain_tightness(report: WorstCaseReport) -> str:
@@ -188,9 +152,9 @@ def explain_tightness(report: WorstCaseReport) -> str:
     )
 
 
-def audited_entries(report: WorstCaseReport) -> list[tuple[str, str]]:
+def audited_entries(report: WorstCaseReport) -> tuple[tuple[str, str], ...]:
     """What was audited, entry by entry."""
-    return [
+    return (
         ("Claimed", explain_claim(report)),
         ("Tightness", explain_tightness(report)),
         (
@@ -203,11 +167,11 @@ def audited_entries(report: WorstCaseReport) -> list[tuple[str, str]]:
             f"Chosen by the adversary; its vectors reach {percent(report.canary_typical_length, 1)} of the clipping "
             f"norm (root mean square), {percent(report.canary_length, 1)} in the release where they are shortest",
         ),
-    ]
+    )
 
 
 def ledger_table(report: WorstCaseReport) -> Table:
-    """What touched the records, as the door wrote it down."""
+    """The mechanism ledger: every release, with its sample and its noise."""
     columns = (
         Column(title="releases", share=0.12, align="right"),
         Column(title="of", share=0.18),
@@ -272,9 +236,9 @@ def explain_trials(report: WorstCaseReport) -> str:
     return text.rstrip()
 
 
-def limit_entries(report: WorstCaseReport) -> list[tuple[str, str]]:
+def limit_entries(report: WorstCaseReport) -> tuple[tuple[str, str], ...]:
     """What this audit cannot tell."""
-    return [
+    return (
         (
             "An upper bound",
             "An audit certifies from below. NOT REFUTED is no proof of privacy: it says that these scores, with so "
@@ -292,22 +256,8 @@ def limit_entries(report: WorstCaseReport) -> list[tuple[str, str]]:
         ),
         (
             "Other settings",
-            "The small configuration below was audited, with its own ledger. The code is the same at full size; "
-            "its ε is not.",
+            "The small configuration listed in this report was audited, with its own ledger. The code is the same at "
+            "full size; its ε is not.",
         ),
-        (
-            "Many audits",
-            f"The {percent(report.epsilon.confidence)} are those of one audit. Who runs several and reports the most "
-            "striking must divide the error among them.",
-        ),
-    ]
-
-
-def repeat_entries(report: WorstCaseReport) -> list[tuple[str, str]]:
-    versions = ", ".join(f"{name} {version}" for name, version in sorted(report.versions.items()))
-    return [
-        ("Digest", f"{report.digest}, over everything that determines the result"),
-        ("Run directory", report.run_directory),
-        ("Seed", str(report.seed)),
-        ("Versions", versions),
-    ]
+        many_audits(report.epsilon),
+    )

@@ -1,6 +1,3 @@
-"""The script of the page: it shows and hides, and looks up what to say; every word and place is in the page already."""
-
-SCRIPT = """
 "use strict";
 (() => {
   const all = (selector, root = document) => Array.from(root.querySelectorAll(selector));
@@ -108,4 +105,3 @@ SCRIPT = """
   addEventListener("hashchange", follow);
   follow();
 })();
-"""
