@@ -3,6 +3,20 @@
 For each record a Gaussian is fitted to the signal of fit runs with it and of fit runs without it; a test run's score
 is the log likelihood ratio. The offline variant looks at runs without the record only. At level set the signal is a log
 likelihood ratio already, fitted to all records of a class together, and is the score.
+
+Differs from the authors' code (tensorflow/privacy, research/mi_lira_2021/plot.py, `generate_ours` and
+`generate_ours_offline`) in four ways:
+
+- The centre of a Gaussian is the mean of all fit runs. Theirs is the median of as many runs as the record with the
+  fewest has.
+- A deviation per record has the unbiased variance (ddof 1). Theirs has ddof 0.
+- A deviation for all records is pooled over the residuals from each record's mean, for either side. Theirs
+  (`fix_variance`) is the deviation of all signals from their common mean, spread between records included, and online
+  that of the runs with the record serves both sides.
+- Offline, a high signal alone is evidence of membership (one-sided tail, as in the paper). In their code a signal that
+  is improbable on either side is.
+
+`estimator=carlini` computes their formulas; tests/unit/test_attacks.py holds it against them.
 """
 
 from dataclasses import dataclass
@@ -14,18 +28,26 @@ from attacks.registry import Observations, attack
 from condensers.errors import BadConfig, BadData
 
 SMALLEST_DEVIATION = 1e-6
+ESTIMATORS = ("moments", "carlini")
+ENOUGH_RUNS = 64  # for a variance per record (Carlini et al., section VI)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LiraConfig:
-    """`variance`: "record" fits one per record and side, "pooled" one per side for all records (better with few
-    runs), "auto" is per record from 64 fit runs on, as its authors do, and takes a signal that is a likelihood ratio
-    (level set) as it is."""
+    """`estimator`: "moments" is ours, "carlini" that of the authors' code.
+
+    `variance`: "record" fits one per record and side, "pooled" one for all records (better with few runs; the authors'
+    `fix_variance`), "auto" is per record from 64 fit runs on, as its authors do. With moments, auto takes a signal that
+    is a likelihood ratio (level set) as it is.
+    """
 
     online: bool = True
     variance: str = "auto"
+    estimator: str = "moments"
 
     def __post_init__(self) -> None:
+        if self.estimator not in ESTIMATORS:
+            raise BadConfig(f"estimator={self.estimator!r} is not one of {', '.join(ESTIMATORS)}")
         if self.variance not in ("auto", "record", "pooled"):
             raise BadConfig(f"variance={self.variance!r} is not one of auto, record, pooled")
 
@@ -33,7 +55,7 @@ class LiraConfig:
 @attack("lira", config=LiraConfig, needs_fit_runs=True, levels=("model", "set"))
 def score_lira(observations: Observations, config: LiraConfig) -> np.ndarray:
     """Likelihood ratio of each record's signal in runs with it and without it."""
-    if observations.ratios and config.variance == "auto":
+    if observations.ratios and config.variance == "auto" and config.estimator == "moments":
         return observations.test_signals.mean(2, dtype=np.float64).astype(np.float32)
     members = observations.fit_members
     num_in, num_out = members.sum(0), (~members).sum(0)
@@ -43,7 +65,10 @@ def score_lira(observations: Observations, config: LiraConfig) -> np.ndarray:
             f"LiRA has no fit run {'with or without' if config.online else 'without'} some record "
             f"({len(members)} fit runs): raise --shadows"
         )
-    pooled = config.variance == "pooled" or (config.variance == "auto" and len(members) < 64) or fewest < 2
+    pooled = config.variance == "pooled" or (config.variance == "auto" and len(members) < ENOUGH_RUNS)
+    if config.estimator == "carlini":
+        return score_carlini(observations, online=config.online, pooled=pooled)
+    pooled = pooled or fewest < 2
     if pooled and len(members) < 3:
         raise BadData(f"LiRA cannot estimate a variance from {len(members)} fit runs: raise --shadows")
     scores = np.zeros(observations.test_signals.shape[:2])
@@ -74,3 +99,30 @@ def fit_gaussian(signals: np.ndarray, chosen: np.ndarray, *, pooled: bool) -> tu
     else:
         variance = squares / (count - 1)
     return mean, np.maximum(np.sqrt(variance), SMALLEST_DEVIATION)
+
+
+def score_carlini(observations: Observations, *, online: bool, pooled: bool) -> np.ndarray:
+    """The authors' code, higher for members (it prints the negative): `generate_ours`, `generate_ours_offline`."""
+    members, fit = observations.fit_members, observations.fit_signals.astype(np.float64)
+    test = observations.test_signals.astype(np.float64)
+    without, within = _first_runs(fit, ~members), _first_runs(fit, members) if online else None
+    if within is None:
+        scores = -_log_density(test, without, without, pooled=pooled)
+    else:
+        scores = _log_density(test, within, within, pooled=pooled)
+        # With a fixed variance, their `std_out` is that of the runs with the record.
+        scores -= _log_density(test, without, within if pooled else without, pooled=pooled)
+    largest = np.finfo(np.float32).max
+    return scores.mean(2).clip(-largest, largest).astype(np.float32)
+
+
+def _first_runs(signals: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """Of each record the first chosen runs, as many as the record with fewest has, `[number, records, queries]`."""
+    order = np.argsort(~chosen, axis=0, kind="stable")[: chosen.sum(0).min()]
+    return np.take_along_axis(signals, order[:, :, None], axis=0)
+
+
+def _log_density(test: np.ndarray, centred: np.ndarray, spread: np.ndarray, *, pooled: bool) -> np.ndarray:
+    """ln N(φ; median, σ²) up to ln √2π, which cancels or moves all scores alike."""
+    deviation = (spread.std() if pooled else spread.std(0)) + 1e-30
+    return -(((test - np.median(centred, 0)) / deviation) ** 2) / 2 - np.log(deviation)

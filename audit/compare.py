@@ -4,6 +4,7 @@ Every entry is tested on the same test runs; bounds are corrected for the number
 records have none with them or none without them; entries with equally many fit runs leave the same records out.
 """
 
+import hashlib
 import json
 import re
 from collections.abc import Callable
@@ -14,15 +15,18 @@ from typing import Any
 import numpy as np
 
 from attacks.registry import Observations, get_attack
+from audit.clustered import measure_test_runs
 from audit.commands.attack import perform_attack
-from audit.estimators.one_run import bound_epsilon_one_run_split
+from audit.crossfit import cross_fit_runs
+from audit.draws import per_draw, scores_by_draw
+from audit.headline import bound_coins
 from audit.pipeline import load_shards
 from audit.resolve import resolve_config
-from audit.roc import measure_roc
 from audit.settings import AuditConfig
 from audit.shard import game_of
 from audit.signals import level_signals, told_members
-from audit.store import RunDirectory, write_text
+from audit.store import RunDirectory, explain_failure, write_text
+from audit.summary import reproduction_command
 from condensers.errors import BadConfig
 from condensers.pool import Pool
 from condensers.registry import get_method, require_set
@@ -41,10 +45,14 @@ class Entry:
     level: str
     fit_runs: int | None
 
+    def __str__(self) -> str:
+        return f"{self.attack}:{self.level}" + ("" if self.fit_runs is None else f":{self.fit_runs}")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """What one entry showed. `num_records` are those with a fit run on either side."""
+    """What one entry showed. `num_fit_runs` are those of one public draw, which is what the attack on a set learns
+    from; `num_records` are those with a fit run on either side, in every draw."""
 
     attack: str
     level: str
@@ -87,20 +95,28 @@ def run_comparison(entries: tuple[Entry, ...], flags: dict[str, Any], say: Calla
     if any(entry.level == "set" for entry in entries):
         require_set(get_method(flags["method"]), "compare attacks at level model: --attacks lira:model,rmia:model")
     config, pool = resolve_config("lira", flags)
-    available = config.shadows - config.test_runs
+    for name in config.changes:
+        if name.startswith("attack."):
+            raise BadConfig(f"--set {name}: attacks are compared at their default settings; leave it out")
+    available = (config.shadows - config.test_runs) // config.public_draws
     for entry in entries:
         if entry.fit_runs is not None and entry.fit_runs > available:
-            asked = f"{entry.attack}:{entry.level}:{entry.fit_runs}"
-            raise BadConfig(f"--attacks {asked}: there are {available} fit runs; raise --shadows")
+            raise BadConfig(f"--attacks {entry}: there are {available} fit runs{per_draw(config)}; raise --shadows")
     report = perform_attack("lira", flags, say)
     directory = RunDirectory(Path(report.run_directory))
     shards = load_shards(directory, config, ("signals", "images", "labels"))
-    compared = [_score(entry, config, pool, shards, len(entries), say) for entry in entries]
-    folder = directory.path.with_name(directory.path.name.replace("lira-", "compare-", 1))
-    folder.mkdir(exist_ok=True)
+    compared = [_score(entry, config, pool, shards, config.tries * len(entries), say) for entry in entries]
+    named = ",".join(map(str, entries))
+    digest = hashlib.sha256(f"{config.digest} {named}".encode()).hexdigest()[:12]
+    folder = directory.path.with_name(
+        config.directory_name.replace("lira-", "compare-", 1).replace(config.digest, digest)
+    )
+    with explain_failure(folder):
+        folder.mkdir(exist_ok=True)
     record = {
         "schema": SCHEMA,
-        "command": report.command,
+        "command": reproduction_command(config, f"compare --attacks {named}"),
+        "digest": digest,
         "method": config.method,
         "dataset": config.dataset,
         "entries": [{"label": one.label, **asdict(one)} for one in compared],
@@ -115,27 +131,41 @@ def _score(
 ) -> Compared:
     attack = get_attack(entry.attack)
     game = game_of(config, pool.num_records)
-    available = len(game.fit_runs) if attack.needs_fit_runs else 0
+    available = len(game.fit_runs_of(0)) if attack.needs_fit_runs else 0
     num_fit = available if entry.fit_runs is None else entry.fit_runs
-    say(f"{entry.attack} at level {entry.level} with {num_fit} fit runs")
-    rows = [*range(num_fit), *game.test_runs]
-    fit_members, members = (told_members(config, pool.num_records, r) for r in (range(num_fit), game.test_runs))
-    signals = level_signals(entry.level, config, pool, shards, fit_members=fit_members, rows=rows)
-    known = (fit_members.any(0) & ~fit_members.all(0)) if num_fit else np.ones(pool.num_records, dtype=bool)
-    observations = Observations(
-        fit_signals=signals[:num_fit, known],
-        fit_members=fit_members[:, known],
-        test_signals=signals[num_fit:, known],
-        ratios=entry.level == "set",
-    )
-    scores = attack.score(observations, attack.config())
+    say(f"{entry.attack} at level {entry.level} with {num_fit} fit runs{per_draw(config)}")
+    fit_runs = [game.fit_runs_of(draw)[:num_fit] for draw in range(config.public_draws)]
+    fit_members = [told_members(config, pool.num_records, runs) for runs in fit_runs]
+    members = told_members(config, pool.num_records, game.test_runs)
+    known = np.ones(pool.num_records, dtype=bool)
+    for told in fit_members if num_fit else ():
+        known &= told.any(0) & ~told.all(0)
+
+    def score(draw: int) -> np.ndarray:
+        told, rows = fit_members[draw], [*fit_runs[draw], *game.test_runs_of(draw)]
+        signals = level_signals(entry.level, config, pool, shards, fit_members=told, rows=rows, draw=draw)
+        observations = Observations(
+            fit_signals=signals[:num_fit, known],
+            fit_members=told[:, known],
+            test_signals=signals[num_fit:, known],
+            ratios=entry.level == "set",
+        )
+        return attack.score(observations, attack.config())
+
+    scores = scores_by_draw(config, score)
+    fitted = cross_fit_runs(attack, attack.config(), entry.level, config, pool, shards, fit_runs)
     return Compared(
         attack=entry.attack,
         level=entry.level,
         num_fit_runs=num_fit,
         num_records=int(known.sum()),
-        roc=measure_roc(members[:, known], scores, confidence=config.confidence, seed=config.seed),
-        epsilon=bound_epsilon_one_run_split(
-            members[:, known], scores, delta=config.delta, confidence=config.confidence, num_tries=tries
+        roc=measure_test_runs(config, members[:, known], scores),
+        epsilon=bound_coins(
+            members[:, known],
+            scores,
+            delta=config.delta,
+            confidence=config.confidence,
+            fitted=None if fitted is None else fitted.of(known),
+            num_tries=tries,
         ),
     )

@@ -27,7 +27,7 @@ from audit.resolve import SEEDS, check_extractor, check_sizes, settle_noise, sho
 from audit.shard import STAGES, Tracker
 from audit.store import RunDirectory
 from condensers.errors import BadConfig, Incomplete
-from condensers.initial import check_members
+from condensers.initial import check_real_start
 from condensers.ledger import Ledger
 from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import Randomness
@@ -68,6 +68,7 @@ def resolve_condensation(
     size = settings.resolve_ipc(pool, ipc, None)
     config = settings.resolve_method(method, preset, pool, ipc=size, init=init, changes=changes)
     sizes = nominal_class_sizes(pool) if by_coins else true_class_sizes(pool)
+    check_real_start(sizes, ipc=size, init=vars(config).get("init"))
     config = settle_noise(method, config, sizes, epsilon=epsilon, delta=delta, changes=changes)
     values = dict(vars(config))
     check_sizes("", values)
@@ -83,20 +84,6 @@ class Chosen:
 
     members: np.ndarray
     column: int
-
-    def check(self, condensation: Condensation, pool: Pool) -> None:
-        """Refuse members that the method could not condense, before anything is written."""
-        if condensation.method.private:
-            return
-        values = vars(condensation.config)
-        ipc, real = values.get("ipc", 1), values.get("init") == "real"
-        check_members(
-            pool,
-            torch.from_numpy(self.members)[None].to(pool.images.device),
-            Randomness(seed=0, runs=(self.column,)),
-            at_least=ipc if real else 1,
-            why=f"--ipc {ipc} with real images" if real else condensation.method.name,
-        )
 
 
 def condense_all(

@@ -109,6 +109,8 @@ def resolve_foreign(attack_name: str, flags: dict[str, Any]) -> tuple[AuditConfi
     for flag, name in (("--test-runs", "test_runs"), ("--canaries", "canaries")):
         if flags.get(name) is not None:
             raise BadConfig(f"{flag}: has no meaning with --synthetic; all --shadows are fit runs, the sets are tested")
+    if flags["public_draws"] != 1:
+        raise BadConfig("--public-draws: has no meaning with --synthetic; the sets were made with a draw of their own")
     if flags["level"] != "set":
         raise BadConfig("--synthetic: a released set is audited at --level set")
     if flags["members"] is None:

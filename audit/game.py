@@ -3,6 +3,9 @@
 Runs are divided beforehand: the first are fit runs, on which attacks are fitted; the last are test runs, whose
 membership no attack sees. Given the public randomness the test runs are independent of each other and of the fit
 runs, which is what the pooled one-run bound rests on.
+
+With several public draws, run r belongs to draw r modulo their number, so that every draw has its share of the fit runs
+and of the test runs, and the draw of a run does not depend on how many runs there are.
 """
 
 from dataclasses import dataclass
@@ -33,6 +36,7 @@ class Game:
     num_runs: int
     num_test_runs: int
     num_fit_runs: int | None = None
+    num_public_draws: int = 1
 
     def __post_init__(self) -> None:
         if self.num_runs < 1:
@@ -48,6 +52,14 @@ class Game:
     @property
     def test_runs(self) -> range:
         return range(self.num_runs - self.num_test_runs, self.num_runs)
+
+    def fit_runs_of(self, draw: int) -> range:
+        """The fit runs of one public draw."""
+        return self.fit_runs[draw :: self.num_public_draws]
+
+    def test_runs_of(self, draw: int) -> range:
+        """The test runs of one public draw; their first is of draw 0, as resolve.py sees to it."""
+        return self.test_runs[draw :: self.num_public_draws]
 
     def members(self, runs: range | tuple[int, ...]) -> np.ndarray:
         """Who is in which run: bool `[runs, records]`. The coins of a run depend on nothing but seed and run."""

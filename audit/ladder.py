@@ -1,17 +1,23 @@
 """The ladder: the same method against adversaries who see the trained network, the set, and every noisy sum.
 
 A bound that holds at the transcript holds below; an attack that wins at the model wins above. The three are tries at
-one claim, so each has a third of the error.
+one claim, so each has a third of the error. The ladder has a run directory of its own, with the record of the set level
+and the ladder in it; the directories of the levels stay as they are.
 """
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from audit.commands.attack import perform_attack
 from audit.commands.worst_case import perform_worst_case
-from audit.store import RunDirectory, write_text
+from audit.reuse import link_or_copy
+from audit.settings import AuditConfig
+from audit.store import RunDirectory, write_atomically, write_text
+from audit.summary import reproduction_command
 from condensers.errors import BadConfig
 from condensers.registry import get_method, require_set
 from reports.records import schema
@@ -23,7 +29,7 @@ LEVELS = ("model", "set", "transcript")
 def run_ladder(
     flags: dict[str, Any], worst_case_flags: dict[str, Any], say: Callable[[str], None]
 ) -> tuple[schema.Report, Ladder]:
-    """Audit at every level; the record of the set level carries the ladder. A method without a door has two rungs."""
+    """Audit at every level; the record of the set level, and the ladder. A method without a door has two rungs."""
     method = get_method(flags["method"])
     require_set(method, "its levels are model and transcript: audit lira, audit worst-case")
     if method.private and flags["epsilon"] is None:
@@ -43,7 +49,7 @@ def run_ladder(
 
 
 def _row(report: Any, attack: str) -> LadderRow:
-    bound = report.epsilon
+    bound, claim = report.epsilon, getattr(report, "proved", None) or report.claimed
     return LadderRow(
         level=report.level,
         attack=attack,
@@ -51,15 +57,30 @@ def _row(report: Any, attack: str) -> LadderRow:
         delta=bound.delta,
         confidence=bound.confidence,
         ceiling=bound.ceiling,
-        analytic_epsilon=None if report.claimed is None else report.claimed.epsilon_pld,
+        analytic_epsilon=None if claim is None else claim.epsilon_pld,
         verdict=report.verdict,
     )
 
 
-def keep_ladder(report: schema.Report, ladder: Ladder) -> tuple[schema.Report, Path]:
-    """Write the set level's record again, with the ladder in it; `audit report` draws it."""
-    directory = RunDirectory(Path(report.run_directory))
-    stored = schema.load(directory.report.read_text(encoding="utf-8"))
-    record = replace(stored, ladder=ladder)
+def keep_ladder(
+    report: schema.Report, ladder: Ladder, *, confidence: float, trials: int | None
+) -> tuple[schema.Report, RunDirectory]:
+    """Write a directory for the ladder, which `audit report` draws like any other; its record and where it is.
+
+    `confidence` is that of all levels together, `trials` what was asked for at the transcript.
+    """
+    source = RunDirectory(Path(report.run_directory))
+    stored = schema.load(source.report.read_text(encoding="utf-8"))
+    config = AuditConfig(**stored.config)
+    digest = hashlib.sha256(f"{config.digest} {confidence!r} {trials}".encode()).hexdigest()[:12]
+    name = config.directory_name.replace("lira-", "ladder-", 1).replace(config.digest, digest)
+    directory = RunDirectory(source.path.with_name(name))
+    directory.create()
+    for kept in (source.scores, source.shard(0)):
+        write_atomically(directory.path / kept.relative_to(source.path), partial(link_or_copy, kept))
+    command = reproduction_command(
+        replace(config, confidence=confidence), "ladder" if trials is None else f"ladder --trials {trials}"
+    )
+    record = replace(stored, command=command, digest=digest, run_directory=name, ladder=ladder)
     write_text(directory.report, schema.dump(record))
-    return record, directory.path
+    return record, directory

@@ -1,12 +1,15 @@
 """What a report sets beside the measurement: what the guarantee allows, and what more runs would buy."""
 
+from typing import Any
+
 import numpy as np
 
 from audit.accounting.curve import TradeoffCurve, point_curve, tradeoff_curve
 from audit.accounting.ledger import ledger_event
 from audit.estimators.clopper_pearson import bound_epsilon_clopper_pearson
 from audit.estimators.evidence import RunCounts
-from audit.estimators.one_run import one_run_ceiling, one_run_lower_bounds
+from audit.estimators.one_run import one_run_lower_bounds
+from audit.estimators.one_run_dp import one_run_dp_lower_bounds
 from audit.roc import CURVE_GRID
 from condensers.ledger import Entries
 from reports.records.schema import EpsilonBound, Outlook, Tradeoff
@@ -44,24 +47,25 @@ def curve_on_grid(curve: TradeoffCurve, source: str) -> Tradeoff:
 
 def look_ahead(bound: EpsilonBound, *, num_runs: int, num_test_runs: int) -> tuple[Outlook, ...]:
     """The one-run bound of this audit, were it larger: with no guess wrong, and with guesses as good as now."""
-    if bound.estimator != "one-run" or not {"coins", "guesses", "correct"} <= bound.counts.keys():
+    lower_bounds = {"one-run": one_run_lower_bounds, "one-run-dp": one_run_dp_lower_bounds}.get(bound.estimator)
+    if lower_bounds is None or not {"coins", "guesses", "correct"} <= bound.counts.keys():
         return ()
     significance = (1.0 - bound.confidence) / bound.num_tries
     coins, guesses, correct = (
         np.array([multiple * bound.counts[name] for multiple in MULTIPLES]) for name in ("coins", "guesses", "correct")
     )
-    lowers = one_run_lower_bounds(
-        num_coins=coins, num_guesses=guesses, num_correct=correct, delta=bound.delta, significance=significance
-    )
+    settings: dict[str, Any] = {"delta": bound.delta, "significance": significance}
+    lowers = lower_bounds(num_coins=coins, num_guesses=guesses, num_correct=correct, **settings)
+    ceilings = lower_bounds(num_coins=coins, num_guesses=coins, num_correct=coins, **settings)
     return tuple(
         Outlook(
             num_runs=multiple * num_runs,
             num_test_runs=multiple * num_test_runs,
             num_trials=int(num_coins),
-            ceiling=one_run_ceiling(num_coins=int(num_coins), delta=bound.delta, significance=significance),
+            ceiling=float(ceiling),
             lower_at_same_rates=float(lower),
         )
-        for multiple, num_coins, lower in zip(MULTIPLES, coins, lowers, strict=True)
+        for multiple, num_coins, ceiling, lower in zip(MULTIPLES, coins, ceilings, lowers, strict=True)
     )
 
 

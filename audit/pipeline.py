@@ -8,23 +8,22 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import torch
 
+from audit.crossfit import cross_fit_audit
+from audit.draws import signals_by_draw
 from audit.executor import run_shards
 from audit.foreign import Foreign, describe_foreign, keep_sets, rehearse_foreign, score_foreign, show_foreign
 from audit.pages import write_pages
 from audit.progress import ProgressBar
 from audit.reuse import borrow_shards
+from audit.scope import in_scope
 from audit.settings import AuditConfig, condensation_digest
 from audit.shard import game_of, num_shards, read_shard, shard_runs
-from audit.signals import level_signals, told_members
 from audit.store import DamagedShard, RunDirectory, explain_failure, read_tensors, write_atomically, write_text
 from audit.summary import score_runs, score_table, summarise
 from condensers.errors import Incomplete
-from condensers.initial import check_members
 from condensers.ledger import Entries, Ledger
 from condensers.pool import Pool
-from condensers.randomness import Randomness
 from condensers.registry import get_method
 from reports.documents.membership import build_membership, gather_membership
 from reports.records import schema
@@ -45,7 +44,7 @@ def run_audit(
     config: AuditConfig, pool: Pool, settings: Settings, say: Callable[[str], None], foreign: Foreign | None = None
 ) -> schema.Report:
     """Run or resume an audit, of our own runs or of sets of another maker; its record, with paths as seen from here."""
-    _check_every_run(config, pool)
+    _tell_of_empty_classes(config, pool, say)
     (_rehearse if foreign is None else rehearse_foreign)(config, pool)
     directory = RunDirectory(settings.out / config.directory_name)
     directory.create()
@@ -84,14 +83,15 @@ def _run(
     say("scoring")
     shards = load_shards(directory, config, ("images", "labels") if config.level == "set" else ("signals", "accuracy"))
     if foreign is None:
-        told = told_members(config, pool.num_records, game_of(config, pool.num_records).fit_runs)
-        members, scores = score_runs(config, level_signals(config.level, config, pool, shards, fit_members=told))
-        ledger = _load_ledger(directory, config)
-        report = summarise(config, pool, members, scores, shards, ledger=ledger)
+        members, scores = score_runs(config, signals_by_draw(config.level, config, pool, shards))
+        ledger, fitted = _load_ledger(directory, config), cross_fit_audit(config, pool, shards)
+        report = summarise(config, pool, members, scores, shards, ledger=ledger, fitted=fitted)
     else:
         members, scores = score_foreign(config, pool, shards, foreign)
-        report = describe_foreign(config, foreign, summarise(config, pool, members, scores, shards))
+        fitted = cross_fit_audit(config, pool, shards)
+        report = describe_foreign(config, foreign, summarise(config, pool, members, scores, shards, fitted=fitted))
         keep_sets(directory, config.digest, foreign)
+    report = in_scope(report)
     table = score_table(config, members, scores)
     write_atomically(directory.scores, lambda path: table.to_parquet(path, index=False))
     write_text(directory.report, schema.dump(report))
@@ -129,20 +129,21 @@ def _first_run(directory: RunDirectory, report: schema.Report, *, show_records: 
     )
 
 
-def _check_every_run(config: AuditConfig, pool: Pool) -> None:
-    """Refuse what some run could not condense, before anything is written. A private method takes any members."""
+def _tell_of_empty_classes(config: AuditConfig, pool: Pool, say: Callable[[str], None]) -> None:
+    """Say how many runs lack records that the method matches or starts from; they count like all others."""
     if get_method(config.method).private:
         return
-    ipc, init = config.method_config.get("ipc", 1), config.method_config.get("init")
-    game = game_of(config, pool.num_records)
+    wanted = config.method_config.get("ipc", 1) if config.method_config.get("init") == "real" else 1
+    game, num_short = game_of(config, pool.num_records), 0
     for index in range(num_shards(config)):
-        runs = shard_runs(config, index)
-        check_members(
-            pool,
-            torch.from_numpy(game.members(runs)),
-            Randomness(seed=config.seed, runs=tuple(runs)),
-            at_least=ipc if init == "real" else 1,
-            why=f"--ipc {ipc} with real images" if init == "real" else config.method,
+        members = game.members(shard_runs(config, index))
+        counts = np.stack([members[:, records].sum(1) for records in pool.class_slices])
+        num_short += int((counts < wanted).any(0).sum())
+    if num_short:
+        lacking = "no member" if wanted == 1 else f"fewer than {wanted} members"
+        say(
+            f"{num_short} of {config.shadows} runs have {lacking} of some class: images without a member to start from "
+            "or to match stay public noise (docs/architecture.md)"
         )
 
 
@@ -173,7 +174,7 @@ def _compute(config: AuditConfig, directory: RunDirectory, missing: list[int], s
 
 
 def load_shards(directory: RunDirectory, config: AuditConfig, seen: tuple[str, ...]) -> dict[str, np.ndarray]:
-    """What is `seen` of the runs of all shards, in order, and what their images started from."""
+    """What is `seen` of the runs of all shards, in the order of the runs, and what their images started from."""
     names = ("initial_records", *seen)
     parts: dict[str, list[np.ndarray]] = {name: [] for name in names}
     for index in range(num_shards(config)):
@@ -183,7 +184,9 @@ def load_shards(directory: RunDirectory, config: AuditConfig, seen: tuple[str, .
             raise Incomplete(f"damaged shard: {damage}; run the same command again to redo it") from None
         for name in names:
             parts[name].append(tensors[name].numpy())
-    return {name: np.concatenate(values) for name, values in parts.items()}
+    order = np.argsort(np.concatenate([shard_runs(config, index) for index in range(num_shards(config))]))
+    joined = {name: np.concatenate(values) for name, values in parts.items()}
+    return joined if config.public_draws == 1 else {name: values[order] for name, values in joined.items()}
 
 
 def _load_ledger(directory: RunDirectory, config: AuditConfig) -> Entries | None:

@@ -18,6 +18,7 @@ from audit.estimators.evidence import Floats, check_confidence, check_delta
 from audit.estimators.gaussian import gaussian_epsilon, gaussian_mu, gaussian_mus, require_positive_delta
 from audit.estimators.guesses import GUESS_FRACTIONS, GuessCounts, perfect_guesses
 from audit.estimators.one_run import one_run_lower_bounds
+from audit.estimators.one_run_dp import one_run_dp_lower_bounds
 from audit.estimators.one_run_fdp import largest_rejected_mu
 from audit.estimators.thresholds import SPLIT_FRACTIONS
 from audit.estimators.trials import ErrorCounts
@@ -25,6 +26,10 @@ from condensers.errors import BadInput
 
 MOST_TRIALS = 2**27
 _GROWTH = 2**0.5
+
+
+# (tested trials, mu, delta, significance) -> (expected bound, ceiling)
+Expect = Callable[[int, float, float, float], tuple[float, float]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,8 +68,7 @@ class _Estimator:
     name: str
     unit: str
     assumption: str
-    # (tested trials, mu, delta, significance) -> (expected bound, ceiling)
-    expect: Callable[[int, float, float, float], tuple[float, float]]
+    expect: Expect
 
 
 def _expected_errors(num_trials: int, mu: float) -> tuple[ErrorCounts, ErrorCounts]:
@@ -126,18 +130,21 @@ def _expected_guesses(num_coins: int, mu: float) -> GuessCounts:
     )
 
 
-def _expect_one_run(num_trials: int, mu: float, delta: float, significance: float) -> tuple[float, float]:
-    def bounds(guesses: GuessCounts) -> Floats:
-        return one_run_lower_bounds(
-            num_coins=guesses.num_coins,
-            num_guesses=guesses.num_guesses,
-            num_correct=guesses.num_correct,
-            delta=delta,
-            significance=significance,
-            num_steps=30,
-        )
+def _expect_from_coins(lower_bounds: Callable[..., Floats]) -> Expect:
+    def expect(num_trials: int, mu: float, delta: float, significance: float) -> tuple[float, float]:
+        def bounds(guesses: GuessCounts) -> Floats:
+            return lower_bounds(
+                num_coins=guesses.num_coins,
+                num_guesses=guesses.num_guesses,
+                num_correct=guesses.num_correct,
+                delta=delta,
+                significance=significance,
+                num_steps=30,
+            )
 
-    return float(bounds(_expected_guesses(num_trials, mu)).max()), float(bounds(perfect_guesses(num_trials))[0])
+        return float(bounds(_expected_guesses(num_trials, mu)).max()), float(bounds(perfect_guesses(num_trials))[0])
+
+    return expect
 
 
 def _expect_one_run_fdp(num_trials: int, mu: float, delta: float, significance: float) -> tuple[float, float]:
@@ -157,7 +164,8 @@ _GAUSSIAN = "the mechanism is granted to be Gaussian"
 ESTIMATORS = (
     _Estimator(name="clopper-pearson", unit="run", assumption="none", expect=_expect_clopper_pearson),
     _Estimator(name="gaussian", unit="run", assumption=_GAUSSIAN, expect=_expect_gaussian),
-    _Estimator(name="one-run", unit="record", assumption="none", expect=_expect_one_run),
+    _Estimator(name="one-run", unit="record", assumption="none", expect=_expect_from_coins(one_run_lower_bounds)),
+    _Estimator(name="one-run-dp", unit="record", assumption="none", expect=_expect_from_coins(one_run_dp_lower_bounds)),
     _Estimator(name="one-run-fdp", unit="record", assumption=_GAUSSIAN, expect=_expect_one_run_fdp),
 )
 

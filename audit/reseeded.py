@@ -1,9 +1,10 @@
 """The adversary against a generator of noise that was seeded with few bits: it tries every seed.
 
-NDPDC's published code draws its noise right after the augmentation has seeded the generator with the milliseconds of
-the clock modulo 100 000. Whoever knows the code makes all 100 000 noises; a sum that is one of them had nobody in its
-sample, a sum that is one of them plus the canary's vector had the canary. By chance, four coordinates agree with one of
-all the seeds to a ten-thousandth with probability below 10⁻¹⁰.
+The released code of NDPDC, and that of Dosser with augmentation and more than one image per class, draws its noise
+right after the augmentation has seeded the generator with the milliseconds of the clock modulo 100 000 (see
+condensers/clock.py). An adversary who knows the code makes all 100 000 noises; a sum that is one of them had nobody in
+its sample, a sum that is one of them plus the canary's vector had the canary. By chance, four coordinates agree with
+one of all the seeds to a ten-thousandth with probability below 10⁻¹⁰.
 """
 
 from functools import cache

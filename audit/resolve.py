@@ -2,6 +2,7 @@
 
 import math
 import shutil
+from collections.abc import Mapping
 from typing import Any
 
 from attacks.canaries import parse_canaries, plant_canaries, spell_canaries
@@ -10,9 +11,11 @@ from attacks.victims import PRESETS, VictimConfig, check_queries, victim_network
 from audit import settings
 from audit.auxiliary import attach_auxiliary
 from audit.data.load import load_pool, pool_checksum
+from audit.draws import check_public_draws
 from audit.game import nominal_class_sizes
 from audit.settings import AuditConfig
 from condensers.errors import BadConfig
+from condensers.initial import check_real_start
 from condensers.networks import Network, fitting_network
 from condensers.pool import Pool
 from condensers.registry import Method, get_method, require_set
@@ -59,13 +62,14 @@ def resolve_config(attack_name: str, flags: dict[str, Any]) -> tuple[AuditConfig
     check_extractor(values, pool)
     network = None if victim is None else victim_network(pool, victim)
     shadows, shard_runs = flags["shadows"], flags["shard_runs"]
+    test_runs = _test_runs(flags["test_runs"], shadows, attack_name if attack.needs_fit_runs else None)
+    draws = check_public_draws(flags, method, test_runs=test_runs, learns=attack.needs_fit_runs)
     if shard_runs is None:
         shard_runs = min(settings.RUNS_THAT_SHARE_NOTHING, shadows)
         if network is not None:
-            shard_runs = settings.fit_shard(network, ipc * pool.num_classes, device, shadows)
+            shard_runs = settings.fit_shard(network, ipc * pool.num_classes, device, shadows // draws)
     if "compiled" in values:
         values = {**values, "compiled": should_compile(flags["compiled"], values, pool, shard_runs)}
-    test_runs = _test_runs(flags["test_runs"], shadows, attack_name if attack.needs_fit_runs else None)
     config = AuditConfig(
         attack=attack_name,
         method=method.name,
@@ -94,6 +98,8 @@ def resolve_config(attack_name: str, flags: dict[str, Any]) -> tuple[AuditConfig
         versions=settings.versions(method, attack),
         canaries=spell_canaries(canaries),
         fit_runs=check_fit_runs(flags.get("fit_runs"), shadows - test_runs),
+        public_draws=draws,
+        tries=flags.get("tries", 1),
     )
     return config, pool
 
@@ -105,6 +111,7 @@ def resolve_method(
     config = settings.resolve_method(method, flags["preset"], pool, ipc=ipc, init=flags["init"], changes=changes)
     pool, config = attach_auxiliary(pool, config, flags["dataset"], flags["data_root"])
     sizes = nominal_class_sizes(pool)
+    check_real_start(sizes, ipc=ipc, init=vars(config).get("init"))
     return pool, settle_noise(method, config, sizes, epsilon=flags["epsilon"], delta=flags["delta"], changes=changes)
 
 
@@ -173,14 +180,15 @@ def check_extractor(values: dict[str, Any], pool: Pool) -> None:
         fitting_network(shape, pool.num_classes, **{name: values[name] for name in ("kind", "width", "depth")})
 
 
-def split_changes(pairs: tuple[str, ...]) -> dict[str, str]:
+def split_changes(pairs: tuple[str, ...], *, flags: Mapping[str, str] = FLAGS) -> dict[str, str]:
+    """Keys and values of --set; `flags` names settings for which the command has a flag of its own."""
     changes = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name:
             raise BadConfig(f"--set {pair}: write it as KEY=VALUE")
-        if name in FLAGS:
-            raise BadConfig(f"--set {pair}: there is a flag for it, {FLAGS[name]}")
+        if name in flags:
+            raise BadConfig(f"--set {pair}: there is a flag for it, {flags[name]}")
         changes[name] = value
     return changes
 

@@ -27,7 +27,7 @@ def borrow_shards(
                 read_shard(other, config, index)
             except DamagedShard:
                 continue
-            write_atomically(directory.shard(index), partial(_link_or_copy, other.shard(index)))
+            write_atomically(directory.shard(index), partial(link_or_copy, other.shard(index)))
             taken.append(index)
         if taken:
             say(f"taking {sum(len(shard_runs(config, index)) for index in taken)} runs from {other.path}")
@@ -49,7 +49,7 @@ def _same_condensation(directory: RunDirectory, config: AuditConfig) -> Iterator
             yield other
 
 
-def _link_or_copy(source: Path, target: Path) -> None:
+def link_or_copy(source: Path, target: Path) -> None:
     try:
         os.link(source, target)
     except OSError:

@@ -5,6 +5,9 @@ is. Point estimates are exact. Replicates work on counts per run in fine bins of
 non-member mass, the uppermost 1% divided again 256-fold, so that a replicate is one matrix product. Intervals are
 widened for few runs, where percentiles alone cover less than they say (tests/unit/test_roc.py).
 
+Runs of one public draw share networks and starting noise: the intervals are those *given* that draw, and the record
+says so. Those over several draws are in audit/clustered.py.
+
 A single run leaves nothing but its records to resample. Its intervals do so, as if their scores were independent, and
 say "record": they tell how far the figures hang on single records, not what another run would show.
 """
@@ -17,6 +20,7 @@ from scipy.stats import rankdata
 from scipy.stats import t as student
 
 from condensers.randomness import stream
+from reports.records.intervals import GIVEN_PUBLIC_DRAW, RECORDS
 from reports.records.schema import EpsilonBound, Roc
 
 FALSE_POSITIVE_RATES = (0.001, 0.01)
@@ -25,40 +29,47 @@ CURVE_GRID = np.concatenate([[0.0], np.logspace(-4, 0, 161)])
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Curve:
+class Curve:
     """Cumulative rates from the highest score down, ties as one step; both start at 0 and end at 1."""
 
     false_positive: np.ndarray
     true_positive: np.ndarray
 
 
-def measure_roc(members: np.ndarray, scores: np.ndarray, *, confidence: float, seed: int) -> Roc:
-    """ROC of `scores` `[runs, records]` (higher = member) against `members`, with intervals over runs."""
-    exact = _exact_curve(members.ravel(), scores.ravel())
-    binned = _binned_counts(members, scores)
+def measure_roc(
+    members: np.ndarray, scores: np.ndarray, *, confidence: float, seed: int, unit: str = GIVEN_PUBLIC_DRAW
+) -> Roc:
+    """ROC of `scores` `[runs, records]` (higher = member) against `members`, with intervals over runs.
+
+    `unit` says what they are: runs that share their public randomness vary less than another audit would.
+    """
+    exact = exact_curve(members.ravel(), scores.ravel())
+    binned = binned_counts(members, scores)
     negatives, positives = _resample(np.stack(binned, 1), stream(seed, "bootstrap"))
-    replicates = _curves(negatives, positives)
+    replicates = curves(negatives, positives)
+
+    num_positive = int(members.sum())
 
     def interval(values: np.ndarray, point: float) -> tuple[float, float]:
         low, high = _widened(np.quantile(values, [tail, 1 - tail]), point, len(members), confidence)
-        return float(low), float(high)
+        return opened((float(low), float(high)), point, num_positive, confidence)
 
     tail = (1 - confidence) / 2
     accuracy, accuracy_interval = _balanced_accuracy(members, scores, confidence=confidence, seed=seed)
-    at = {f"{rate:g}": np.array([_tpr_at(curve, rate) for curve in replicates]) for rate in FALSE_POSITIVE_RATES}
+    at = {f"{rate:g}": np.array([tpr_at(curve, rate) for curve in replicates]) for rate in FALSE_POSITIVE_RATES}
     band = np.array([np.interp(CURVE_GRID, c.false_positive, c.true_positive) for c in replicates])
     shown = np.interp(CURVE_GRID, exact.false_positive, exact.true_positive)
     low, high = _widened(np.quantile(band, [tail, 1 - tail], axis=0), shown, len(members), confidence)
     return Roc(
-        auc=_area(exact),
-        auc_interval=interval(np.array([_area(curve) for curve in replicates]), _area(exact)),
-        tpr_at_fpr={f"{rate:g}": _tpr_at(exact, rate) for rate in FALSE_POSITIVE_RATES},
-        tpr_at_fpr_interval={name: interval(values, _tpr_at(exact, float(name))) for name, values in at.items()},
+        auc=area(exact),
+        auc_interval=interval(np.array([area(curve) for curve in replicates]), area(exact)),
+        tpr_at_fpr={f"{rate:g}": tpr_at(exact, rate) for rate in FALSE_POSITIVE_RATES},
+        tpr_at_fpr_interval={name: interval(values, tpr_at(exact, float(name))) for name, values in at.items()},
         balanced_accuracy=accuracy,
         balanced_accuracy_interval=accuracy_interval,
         interval_confidence=confidence,
         curve=drawn_curve(shown, low, high),
-        interval_unit="run" if len(members) > 1 else "record",
+        interval_unit=unit if len(members) > 1 else RECORDS,
     )
 
 
@@ -107,18 +118,18 @@ def record_auc(members: np.ndarray, scores: np.ndarray) -> np.ndarray:
         return ((ranks * members).sum(0) - num_in * (num_in + 1) / 2) / (num_in * num_out)
 
 
-def _exact_curve(members: np.ndarray, scores: np.ndarray) -> _Curve:
+def exact_curve(members: np.ndarray, scores: np.ndarray) -> Curve:
     order = np.argsort(-scores, kind="stable")
     last_of_ties = np.append(np.diff(scores[order]) != 0, True)
     true_positive = np.cumsum(members[order])[last_of_ties]
     false_positive = np.cumsum(~members[order])[last_of_ties]
-    return _Curve(
+    return Curve(
         false_positive=np.append(0.0, false_positive / max(false_positive[-1], 1)),
         true_positive=np.append(0.0, true_positive / max(true_positive[-1], 1)),
     )
 
 
-def _binned_counts(members: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def binned_counts(members: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Non-members and members per run and bin, highest scores first."""
     outside = scores[~members] if (~members).any() else scores.ravel()
     levels = np.unique(np.concatenate([np.linspace(0, 1, 513)[1:-1], 0.99 + 0.01 * np.arange(256) / 256]))
@@ -131,9 +142,9 @@ def _binned_counts(members: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray,
     return every - inside, inside
 
 
-def _curves(negatives: np.ndarray, positives: np.ndarray) -> list[_Curve]:
+def curves(negatives: np.ndarray, positives: np.ndarray) -> list[Curve]:
     return [
-        _Curve(
+        Curve(
             false_positive=np.append(0.0, np.cumsum(n) / max(n.sum(), 1)),
             true_positive=np.append(0.0, np.cumsum(p) / max(p.sum(), 1)),
         )
@@ -141,11 +152,11 @@ def _curves(negatives: np.ndarray, positives: np.ndarray) -> list[_Curve]:
     ]
 
 
-def _area(curve: _Curve) -> float:
+def area(curve: Curve) -> float:
     return float(np.trapezoid(curve.true_positive, curve.false_positive))
 
 
-def _tpr_at(curve: _Curve, rate: float) -> float:
+def tpr_at(curve: Curve, rate: float) -> float:
     """TPR of the largest rejection region whose FPR does not exceed `rate`."""
     return float(curve.true_positive[np.searchsorted(curve.false_positive, rate, side="right") - 1])
 
@@ -162,7 +173,7 @@ def _balanced_accuracy(
         choosing, testing = (members[:half], scores[:half]), (members[half:], scores[half:])
     else:
         choosing, testing = (members[:, ::2], scores[:, ::2]), (members[:, 1::2], scores[:, 1::2])
-    curve = _exact_curve(choosing[0].ravel(), choosing[1].ravel())
+    curve = exact_curve(choosing[0].ravel(), choosing[1].ravel())
     best = int(np.argmax(curve.true_positive - curve.false_positive))
     distinct = np.unique(choosing[1])[::-1]
     threshold = distinct[best - 1] if best else np.inf
@@ -178,7 +189,20 @@ def _balanced_accuracy(
     point = float(accuracy(counts.sum(0)))
     drawn = accuracy(_resample(counts[:, None], stream(seed, "bootstrap of accuracy"))[0])
     low, high = _widened(np.quantile(drawn, [tail, 1 - tail]), point, len(counts), confidence)
-    return point, (float(low), float(high))
+    return point, opened((float(low), float(high)), point, int(testing[0].sum()), confidence)
+
+
+def opened(interval: tuple[float, float], share: float, num_trials: int, confidence: float) -> tuple[float, float]:
+    """The interval, or that of a binomial share (Wilson 1927) where nothing varied, so that it is a point.
+
+    A true-positive rate of nought in every run does not say that the rate is nought.
+    """
+    if interval[1] > interval[0]:
+        return interval
+    square = float(normal.ppf((1 + confidence) / 2)) ** 2
+    centre, scale = (num_trials * share + square / 2) / (num_trials + square), np.sqrt(square) / (num_trials + square)
+    reach = float(scale * np.sqrt(num_trials * share * (1 - share) + square / 4))
+    return max(0.0, min(share, centre - reach)), min(1.0, max(share, centre + reach))
 
 
 def _widened(ends: np.ndarray, point: np.ndarray | float, num_runs: int, confidence: float) -> np.ndarray:

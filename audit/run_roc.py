@@ -14,13 +14,14 @@ from scipy import special, stats
 
 from audit.estimators.evidence import RunEvidence
 from audit.roc import CURVE_GRID, FALSE_POSITIVE_RATES, drawn_curve
+from reports.records.intervals import GIVEN_PUBLIC_DRAW
 from reports.records.schema import Roc
 
 Floats = NDArray[np.float64]
 
 
 def measure_run_roc(evidence: RunEvidence, *, confidence: float) -> Roc:
-    """Of all runs of one score; higher scores say that the canary was in."""
+    """Of all runs of one score; higher scores say that the canary was in. The runs share their public randomness."""
     members, others = np.sort(evidence.member_scores), np.sort(evidence.non_member_scores)
     quarter = (1 - confidence) / 4
     lower, upper = _band(members, others, CURVE_GRID, quarter)
@@ -37,6 +38,7 @@ def measure_run_roc(evidence: RunEvidence, *, confidence: float) -> Roc:
         balanced_accuracy_interval=accuracy_interval,
         interval_confidence=confidence,
         curve=drawn_curve(shown, lower, upper),
+        interval_unit=GIVEN_PUBLIC_DRAW,
     )
 
 

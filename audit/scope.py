@@ -1,17 +1,31 @@
 """The scope of an audit, read off its record."""
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from reports.records import schema
-from reports.records.scope import KNOWN, PRIVATE, UNKNOWN, Scope
+from reports.records.scope import KNOWN, PRIVATE, UNKNOWN, Scope, describe_scope
+from reports.records.visual import VisualReport
 from reports.records.worst_case import WorstCaseReport
 
+AnyRecord = TypeVar("AnyRecord", schema.Report, VisualReport, WorstCaseReport)
 
-def scope_of_report(report: schema.Report) -> Scope:
+
+def in_scope(report: AnyRecord) -> AnyRecord:
+    """The record with its scope, which the verdict's own sentences name wherever they are printed."""
+    scope = scope_of_worst_case(report) if isinstance(report, WorstCaseReport) else scope_of_report(report)
+    claimed = "" if report.claimed is None else " The claim covers any data at these settings."
+    return replace(
+        report, scope=scope, verdict_reason=f"{report.verdict_reason} Tested in: {describe_scope(scope)}.{claimed}"
+    )
+
+
+def scope_of_report(report: schema.Report | VisualReport) -> Scope:
     """Of an audit with membership coins: `audit lira`, `rmia`, `loss` and `visual`."""
     game, config = report.game, report.config
-    settings = config.get("method_config", {})
+    # Of sets that somebody else made the settings are not known; those in the configuration are of the shadows.
+    settings = {} if config.get("foreign") is not None else config.get("method_config", {})
     members = game.num_records * game.inclusion_probability
     releases_network = game.public_randomness.startswith("none")
     return Scope(
@@ -20,7 +34,7 @@ def scope_of_report(report: schema.Report) -> Scope:
         ratio=None if releases_network else game.num_synthetic / members,
         steps=settings.get("iterations"),
         network=describe_network(settings),
-        randomness=PRIVATE if releases_network else KNOWN if game.public_randomness.startswith("shared") else UNKNOWN,
+        randomness=PRIVATE if releases_network else UNKNOWN if config.get("independent_randomness") else KNOWN,
     )
 
 

@@ -30,8 +30,8 @@ MIRRORED = ("fashion-mnist", "cifar10", "celeba")
 MOST_RUNS_PER_SHARD = 64
 RUNS_THAT_SHARE_NOTHING = 16  # in a shard, where every run trains on the records with a network of its own
 # What determines the runs of a shard, whatever attack looks at them; the number of runs is not among it.
-CONDENSATION_FIELDS = ("method", "method_config", "seed", "independent_randomness", "device", "shard_runs", "threads",
-                       "data_checksum", "canaries", "versions")  # fmt: skip
+CONDENSATION_FIELDS = ("method", "method_config", "seed", "independent_randomness", "public_draws", "device",
+                       "shard_runs", "threads", "data_checksum", "canaries", "versions")  # fmt: skip
 VICTIM_FIELDS = ("victim_config", "queries")
 
 
@@ -40,6 +40,7 @@ class AuditConfig:
     """One audit. Two audits with equal configs give equal bytes.
 
     `foreign` names sets of another maker (audit/foreign.py): then the runs are all shadows, and the sets are tested.
+    `tries` is the number of tries at one claim (seeds, attacks) of which this audit is one; they share the error.
     """
 
     attack: str
@@ -69,7 +70,9 @@ class AuditConfig:
     versions: dict[str, str]
     canaries: str = ""
     fit_runs: int | None = None
+    public_draws: int = 1
     foreign: dict[str, Any] | None = None
+    tries: int = 1
 
     def __post_init__(self) -> None:
         if not 0 <= self.delta < 1:
@@ -78,6 +81,8 @@ class AuditConfig:
             raise BadConfig(f"--confidence {self.confidence}: must lie strictly between 0 and 1")
         if self.claim is not None and not (self.claim >= 0 and math.isfinite(self.claim)):
             raise BadConfig(f"--claim {self.claim}: must be a finite number, 0 or more")
+        if self.tries < 1:
+            raise BadConfig(f"--tries {self.tries}: must be at least 1, this audit itself")
         if self.shard_runs < 1:
             raise BadConfig(f"--shard-runs {self.shard_runs}: must be at least 1")
 

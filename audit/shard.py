@@ -6,7 +6,7 @@ depends on how many workers there are, on their order or on a restart.
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from audit.game import Game, nominal_class_sizes
 from audit.settings import AuditConfig
 from audit.store import DamagedShard, RunDirectory, read_tensors, write_tensors
 from condensers.errors import BadConfig, BadData
+from condensers.initial import has_members
 from condensers.ledger import Ledger
 from condensers.networks import Stack
 from condensers.pool import CondensedBatch, Pool
@@ -35,12 +36,19 @@ Report = Callable[[int, float], None]
 
 
 def shard_runs(config: AuditConfig, index: int) -> range:
-    """The runs of a shard."""
-    return range(index * config.shard_runs, min((index + 1) * config.shard_runs, config.shadows))
+    """The runs of a shard, all of one public draw. Run r is of draw r modulo the number of draws (audit/game.py)."""
+    draws = config.public_draws
+    first = shard_draw(config, index) + index // draws * config.shard_runs * draws
+    return range(first, min(first + config.shard_runs * draws, config.shadows), draws)
+
+
+def shard_draw(config: AuditConfig, index: int) -> int:
+    """The public draw of a shard: shards take turns."""
+    return index % config.public_draws
 
 
 def num_shards(config: AuditConfig) -> int:
-    return -(-config.shadows // config.shard_runs)
+    return config.public_draws * -(-(config.shadows // config.public_draws) // config.shard_runs)
 
 
 def game_of(config: AuditConfig, num_records: int) -> Game:
@@ -51,6 +59,7 @@ def game_of(config: AuditConfig, num_records: int) -> Game:
         num_runs=config.shadows + (0 if config.foreign is None else config.test_runs),
         num_test_runs=config.test_runs,
         num_fit_runs=config.fit_runs,
+        num_public_draws=config.public_draws,
     )
 
 
@@ -83,8 +92,9 @@ def compute_shard(config: AuditConfig, pool: Pool, directory: RunDirectory, inde
     tracker = Tracker(digest=config.work_digest, directory=directory, index=index, report=report)
     runs = shard_runs(config, index)
     included = torch.from_numpy(game_of(config, pool.num_records).members(runs)).to(pool.images.device)
-    randomness = Randomness(seed=config.seed, runs=tuple(runs))
+    randomness = Randomness(seed=config.seed, runs=tuple(runs), draw=shard_draw(config, index))
     synthetic, ledger = condense(config, pool, included, randomness, tracker.track)
+    _check_empty_classes(config.method, pool, included, synthetic, runs)
     _check_finite(synthetic.images, f"{config.method} diverged: its images", runs)
     observed = {} if config.level == "set" else _observe(config, pool, included, synthetic, randomness, tracker.track)
     write_tensors(
@@ -119,8 +129,7 @@ def _observe(
     if networks is None:
         networks, whose, prefix = _train(config, pool, synthetic, randomness, track), "the victim's training", "victim."
     signals, correct = query_victims(networks.network, networks.parameters, pool, config.queries)
-    runs = range(randomness.runs[0], randomness.runs[-1] + 1)
-    _check_finite(signals, f"{whose} diverged: its confidences", runs, prefix=prefix)
+    _check_finite(signals, f"{whose} diverged: its confidences", randomness.runs, prefix=prefix)
     kinds = canary_kinds(pool.labels.cpu().numpy(), pool.num_classes, parse_canaries(config.canaries))
     left_out = ~included & torch.from_numpy(kinds == 0).to(included.device)
     return {"signals": signals, "accuracy": (correct & left_out).sum(1) / left_out.sum(1)}
@@ -133,7 +142,19 @@ def _train(config: AuditConfig, pool: Pool, synthetic: CondensedBatch, randomnes
     return Stack(network=network, parameters=parameters)
 
 
-def _check_finite(values: Tensor, what: str, runs: range, prefix: str = "") -> None:
+def _check_empty_classes(
+    name: str, pool: Pool, included: Tensor, synthetic: CondensedBatch, runs: Sequence[int]
+) -> None:
+    """Refuse a method (of one's own) that cannot bear a class without members."""
+    broken = ~synthetic.images.flatten(1).isfinite().all(1) & ~has_members(pool, included).all(1)
+    if bool(broken.any()):
+        raise BadConfig(
+            f"{name} returned images that are not finite in run {runs[int(broken.int().argmax())]}, where some class "
+            "has no member; a method must bear that (docs/adding-a-method.md): another --seed would condition the coins"
+        )
+
+
+def _check_finite(values: Tensor, what: str, runs: Sequence[int], prefix: str = "") -> None:
     """Refuse settings under which a run ends in numbers that mean nothing."""
     finite = values.flatten(1).isfinite().all(1)
     if not bool(finite.all()):

@@ -12,7 +12,7 @@ from audit.shard import game_of
 from condensers.errors import BadData
 from condensers.networks import KINDS, Network
 from condensers.pool import Pool
-from condensers.randomness import PublicRandomness, stream
+from condensers.randomness import shared_randomness, stream
 
 MOST_NETWORKS = 4
 # First activations, over all records and networks, that scoring may spend on embeddings: some twenty seconds of a core.
@@ -34,28 +34,32 @@ def level_signals(
     fit_members: np.ndarray,
     rows: Sequence[int] | None = None,
     others: Sequence[Released] = (),
+    draw: int = 0,
+    features: np.ndarray | None = None,
 ) -> np.ndarray:
     """Signals `[runs, records, queries]`: the victims' confidences, or what the released sets say.
 
     Of the runs in `rows` (default: all), of which the first `len(fit_members)` are fit runs, and of sets of `others`.
-    Computed with a fixed number of threads, so that the same shards give the same bytes.
+    `draw` is the public draw of these runs, `features` the records' embeddings under its networks, where the caller has
+    them already. Computed with a fixed number of threads, so that the same shards give the same bytes.
     """
     chosen = slice(None) if rows is None else list(rows)
     if level == "model":
         return shards["signals"][chosen]
     images = shards["images"][chosen]
     released = Released(images=images.reshape(*images.shape[:2], -1), labels=shards["labels"][chosen])
-    torch.set_num_threads(config.threads)
+    if features is None:
+        features = embed_publicly(config, pool, draw)
     with threadpool_limits(limits=config.threads):
-        features = _embed_publicly(config, pool)
         signals = set_signals(pool, released, fit_members, features, others)
     if not np.isfinite(signals).all():
         raise BadData("the released sets give signals that are not finite: their images are too large to square")
     return signals[:, :, None].astype(np.float32)
 
 
-def _embed_publicly(config: AuditConfig, pool: Pool) -> np.ndarray:
+def embed_publicly(config: AuditConfig, pool: Pool, draw: int = 0) -> np.ndarray:
     """Embeddings under the networks of the condensation's last steps where they are public, else under others."""
+    torch.set_num_threads(config.threads)
     network = _network(config, pool)
     pixels = pool.images[0, 0].numel() if pool.images.ndim == 4 else 1
     affordable = ACTIVATIONS / max(1, pool.num_records * pixels * network.width)
@@ -64,9 +68,10 @@ def _embed_publicly(config: AuditConfig, pool: Pool) -> np.ndarray:
     if steps is None or config.independent_randomness:
         generators = [stream(config.seed, "network of the adversary", number) for number in numbers]
     else:
-        public = PublicRandomness(seed=config.seed, scope="game")
+        public = shared_randomness(config.seed, draw)
         generators = [public.public("network", max(0, steps - 1 - number)) for number in numbers]
-    return public_features(pool, network, generators)
+    with threadpool_limits(limits=config.threads):
+        return public_features(pool, network, generators)
 
 
 def _network(config: AuditConfig, pool: Pool) -> Network:

@@ -2,19 +2,22 @@
 
 import shlex
 from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from attacks.canaries import ORDINARY, canary_kinds, parse_canaries
 from attacks.loss import advantage
 from attacks.registry import Observations, get_attack
 from audit.accounting.ledger import claim_from_ledger
-from audit.estimators.one_run import bound_epsilon_one_run_split
+from audit.clustered import interval_of_runs, measure_test_runs
+from audit.crossfit import CrossFitted
+from audit.draws import describe_public_randomness, num_public_draws, scores_by_draw
 from audit.game import INCLUSION_PROBABILITY
+from audit.headline import bound_coins, headline_estimator, hold_ledger
 from audit.outlook import look_ahead, tradeoff_of_ledger, tradeoff_of_point
-from audit.roc import measure_roc, paper_style_ratio, record_auc
+from audit.roc import paper_style_ratio, record_auc
 from audit.settings import AuditConfig
 from audit.shard import game_of
 from audit.signals import told_members
@@ -23,6 +26,8 @@ from condensers.pool import Pool
 from condensers.randomness import stream
 from condensers.registry import get_method
 from reports.records import schema
+from reports.records.coin_test import CoinTest
+from reports.words.coin_test import describe_coin_test
 from reports.words.rounding import decimals_apart, down, percent, up
 
 NUM_EXPOSED = 16
@@ -32,15 +37,18 @@ PROTOCOL_RECORDS = 1000
 def score_runs(config: AuditConfig, signals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Membership and scores of the test runs, `[test runs, records]` each."""
     game = game_of(config, signals.shape[1])
-    fit_members, members = (told_members(config, signals.shape[1], runs) for runs in (game.fit_runs, game.test_runs))
     attack = get_attack(config.attack)
-    observations = Observations(
-        fit_signals=signals[list(game.fit_runs)],
-        fit_members=fit_members,
-        test_signals=signals[list(game.test_runs)],
-        ratios=config.level == "set",
-    )
-    return members, attack.score(observations, attack.config(**config.attack_config))
+
+    def score(draw: int) -> np.ndarray:
+        observations = Observations(
+            fit_signals=signals[list(game.fit_runs_of(draw))],
+            fit_members=told_members(config, signals.shape[1], game.fit_runs_of(draw)),
+            test_signals=signals[list(game.test_runs_of(draw))],
+            ratios=config.level == "set",
+        )
+        return attack.score(observations, attack.config(**config.attack_config))
+
+    return told_members(config, signals.shape[1], game.test_runs), scores_by_draw(config, score)
 
 
 def score_table(config: AuditConfig, members: np.ndarray, scores: np.ndarray) -> pd.DataFrame:
@@ -64,17 +72,29 @@ def summarise(
     scores: np.ndarray,
     shards: dict[str, np.ndarray],
     ledger: Entries | None = None,
+    fitted: CrossFitted | None = None,
 ) -> schema.Report:
-    """The whole record. `shards` holds accuracy and initial records of all runs, `ledger` what touched the records.
+    """The whole record. `shards` holds accuracy and initial records of all runs, `ledger` what touched the records,
+    `fitted` the fit runs as scored by attacks that were not fitted on them.
 
-    The headline is the bound over all records, canaries among them: decided here, before any score is seen.
+    The headline is the bound over all records, canaries among them: decided here, before any score is seen. Where the
+    claim is the ledger's own, the bound and the test of the ledger's curve are two tries at it and share the error.
     """
-    roc = measure_roc(members, scores, confidence=config.confidence, seed=config.seed)
-    headline = bound_epsilon_one_run_split(members, scores, delta=config.delta, confidence=config.confidence)
-    pure = bound_epsilon_one_run_split(members, scores, delta=0.0, confidence=config.confidence)
+    tests_curve = ledger is not None and config.claim is None
+    num_tries = config.tries * (2 if tests_curve else 1)
+    settings: dict[str, Any] = {"confidence": config.confidence, "fitted": fitted, "num_tries": num_tries}
+    roc = measure_test_runs(config, members, scores)
+    headline = bound_coins(members, scores, delta=config.delta, **settings)
+    others = [
+        bound_coins(members, scores, delta=delta, estimator="one-run", **settings)
+        for delta in dict.fromkeys((config.delta, 0.0))
+        if ("one-run", delta) != (headline_estimator(config.delta), config.delta)
+    ]
+    test = hold_ledger(ledger, members, scores, **settings) if ledger is not None and tests_curve else None
     ratio = paper_style_ratio(roc)
-    claimed = _claim(config, ledger)
-    verdict, reason = judge(config, headline, claimed)
+    proved = None if ledger is None else claim_from_ledger(ledger, config.delta)
+    claimed = proved if config.claim is None else _stated(config.claim, config.delta)
+    verdict, reason = judge(config, headline, claimed, test)
     game = game_of(config, pool.num_records)
     return schema.Report(
         command=reproduction_command(config),
@@ -85,11 +105,13 @@ def summarise(
         verdict=verdict,
         verdict_reason=reason,
         epsilon=headline,
-        bounds=(headline, *([] if config.delta == 0 else [pure]), *([ratio] if ratio else [])),
+        bounds=(headline, *others, *([ratio] if ratio else [])),
+        curve_test=test,
         claimed=claimed,
+        proved=proved,
         roc=roc,
         paper_style_epsilon=ratio.lower if ratio else None,
-        utility=_utility(shards["accuracy"], config.confidence) if config.level == "model" else None,
+        utility=_utility(config, shards["accuracy"], pool.num_records) if config.level == "model" else None,
         game=schema.Game(
             num_records=pool.num_records,
             num_classes=pool.num_classes,
@@ -97,7 +119,8 @@ def summarise(
             num_fit_runs=len(game.fit_runs),
             num_test_runs=len(game.test_runs),
             inclusion_probability=INCLUSION_PROBABILITY,
-            public_randomness=_public_randomness(config),
+            public_randomness=describe_public_randomness(config),
+            public_draws=num_public_draws(config),
             membership_shuffled=config.shuffle_membership,
             seed=config.seed,
         ),
@@ -111,18 +134,12 @@ def summarise(
         pdf="report.pdf",
         tradeoff=_tradeoff(config, ledger),
         outlook=look_ahead(headline, num_runs=config.shadows, num_test_runs=config.test_runs),
-        groups=group_records(config, pool, members, scores),
+        groups=group_records(config, pool, members, scores, fitted),
     )
 
 
-def _public_randomness(config: AuditConfig) -> str:
-    if get_method(config.method).releases == "network":
-        return "none: a network is trained from randomness of its run alone"
-    return "one per run" if config.independent_randomness else "shared by all runs"
-
-
 def group_records(
-    config: AuditConfig, pool: Pool, members: np.ndarray, scores: np.ndarray
+    config: AuditConfig, pool: Pool, members: np.ndarray, scores: np.ndarray, fitted: CrossFitted | None = None
 ) -> tuple[schema.RecordGroup, ...]:
     """Ordinary records and every kind of canary by itself, if there are canaries.
 
@@ -136,13 +153,14 @@ def group_records(
     groups = []
     for place, name in enumerate((ORDINARY, *counts)):
         own = kinds == place
-        roc = measure_roc(members[:, own], scores[:, own], confidence=config.confidence, seed=config.seed)
-        bound = bound_epsilon_one_run_split(
+        roc = measure_test_runs(config, members[:, own], scores[:, own])
+        bound = bound_coins(
             members[:, own],
             scores[:, own],
             delta=config.delta,
             confidence=config.confidence,
-            num_tries=1 + len(counts),
+            fitted=None if fitted is None else fitted.of(own),
+            num_tries=config.tries * (1 + len(counts)),
         )
         groups.append(
             schema.RecordGroup(
@@ -157,8 +175,10 @@ def group_records(
     return tuple(groups)
 
 
-def judge(config: AuditConfig, bound: schema.EpsilonBound, claimed: schema.Claim | None) -> tuple[str, str]:
-    """The verdict, and why, in a sentence."""
+def judge(
+    config: AuditConfig, bound: schema.EpsilonBound, claimed: schema.Claim | None, test: CoinTest | None = None
+) -> tuple[str, str]:
+    """The verdict, and why, in a sentence. The claim falls to the bound or to the test of its curve."""
     claim = None if claimed is None else claimed.epsilon_pld
     lower = down(bound.lower, decimals_apart(bound.lower, claim))
     found = f"ε is at least {lower} with {percent(bound.confidence)} confidence at δ = {bound.delta:g}"
@@ -167,6 +187,11 @@ def judge(config: AuditConfig, bound: schema.EpsilonBound, claimed: schema.Claim
     stated = f"{claim:g}" if config.claim is not None else up(claim, decimals_apart(bound.lower, claim))
     if bound.lower > claim:
         return "REFUTED", f"The claim is ε ≤ {stated}, but {found}."
+    if test is not None and test.refuted:
+        return "REFUTED", (
+            f"The claim is ε ≤ {stated}, of which the bound shows only that {found}; but its whole trade-off curve is "
+            f"refuted by {describe_coin_test(test)}. Bound and test share the error."
+        )
     return (
         "NOT REFUTED",
         f"The claim is ε ≤ {stated}; this attack shows that {found}, which does not contradict it. "
@@ -191,7 +216,7 @@ def threat_model(config: AuditConfig) -> tuple[str, ...]:
         else "The adversary does not know the networks, augmentations and starting noise of the audited condensation."
         if config.independent_randomness
         else "The adversary knows the public randomness of the condensation (networks, augmentations, starting noise), "
-        f"which all runs share{'' if config.level == 'set' else '; the training of the victim stays unknown'}."
+        f"{_shared_by(config)}{'' if config.level == 'set' else '; the training of the victim stays unknown'}."
     )
     learns = (
         "The adversary knows all records of the pool with their labels and has condensed random halves of them "
@@ -210,6 +235,12 @@ def threat_model(config: AuditConfig) -> tuple[str, ...]:
         else ()
     )
     return (*told, f"Level {config.level}: the adversary sees {sees}.", knows, learns, *planted)
+
+
+def _shared_by(config: AuditConfig) -> str:
+    if config.public_draws == 1:
+        return "which all runs share"
+    return f"of which there are {config.public_draws} draws: the attack on a run learns from runs of its own draw only"
 
 
 def most_exposed(pool: Pool, members: np.ndarray, scores: np.ndarray) -> tuple[schema.ExposedRecord, ...]:
@@ -235,11 +266,8 @@ def most_exposed(pool: Pool, members: np.ndarray, scores: np.ndarray) -> tuple[s
     )
 
 
-def _claim(config: AuditConfig, ledger: Entries | None) -> schema.Claim | None:
-    """What is stated, or else what the accountants prove for what ran."""
-    if config.claim is None:
-        return None if ledger is None else claim_from_ledger(ledger, config.delta)
-    return schema.Claim(epsilon_rdp=None, epsilon_pld=config.claim, delta=config.delta, source="stated with --claim")
+def _stated(epsilon: float, delta: float) -> schema.Claim:
+    return schema.Claim(epsilon_rdp=None, epsilon_pld=epsilon, delta=delta, source="stated with --claim")
 
 
 def _tradeoff(config: AuditConfig, ledger: Entries | None) -> schema.Tradeoff | None:
@@ -249,22 +277,15 @@ def _tradeoff(config: AuditConfig, ledger: Entries | None) -> schema.Tradeoff | 
     return tradeoff_of_point(config.claim, config.delta)
 
 
-def _utility(accuracy: np.ndarray, confidence: float) -> schema.Utility:
-    """Mean accuracy over runs with a normal interval."""
+def _utility(config: AuditConfig, accuracy: np.ndarray, num_records: int) -> schema.Utility:
+    """Mean accuracy over runs with Student's interval over runs or public draws."""
+    interval, unit = interval_of_runs(config, np.arange(len(accuracy)), accuracy, num_records // 2)
     return schema.Utility(
         accuracy=float(accuracy.mean()),
-        accuracy_interval=_interval_of_mean(accuracy, confidence),
+        accuracy_interval=interval,
         measured_on="records that the run left out",
+        interval_unit=unit,
     )
-
-
-def _interval_of_mean(values: np.ndarray, confidence: float) -> tuple[float, float]:
-    """Student interval of a mean over runs; the point itself where there is one run."""
-    mean = float(values.mean())
-    if len(values) < 2:
-        return mean, mean
-    reach = float(stats.t.ppf((1 + confidence) / 2, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
-    return mean - reach, mean + reach
 
 
 def _protocols(
@@ -274,7 +295,7 @@ def _protocols(
     if config.attack != "loss":
         return ()
     first = config.shadows - config.test_runs
-    tables: dict[str, list[float]] = {"Table 2": [], "Table 1": []}
+    tables: dict[str, list[tuple[int, float, int]]] = {"Table 2": [], "Table 1": []}
     for position in range(len(scores)):
         generator = stream(config.seed, "loss protocol", first + position)
         inside, outside = np.flatnonzero(members[position]), np.flatnonzero(~members[position])
@@ -283,28 +304,33 @@ def _protocols(
         for table, positives, negatives in (("Table 2", inside, outside), ("Table 1", started, others)):
             found = advantage(scores[position], positives, negatives, generator, PROTOCOL_RECORDS)
             if found is not None:
-                tables[table].append(found)
+                tested = 2 * min(len(positives) // 2, len(negatives) // 2, PROTOCOL_RECORDS)
+                tables[table].append((first + position, found, tested))
     notes = {
         "Table 2": "members against non-members; threshold from one half, advantage on the other",
         "Table 1": "records that images were initialised from, against as many other members",
     }
-    return tuple(
-        schema.Protocol(
-            name=f"loss advantage, {table}",
-            source=f"Dong et al., arXiv:2206.00240, {table}",
-            advantage=float(np.mean(values)),
-            advantage_interval=_interval_of_mean(np.array(values), config.confidence),
-            num_seeds=len(values),
-            note=notes[table],
-        )
-        for table, values in tables.items()
-        if values
+    return tuple(_protocol(config, table, found, notes[table]) for table, found in tables.items() if found)
+
+
+def _protocol(config: AuditConfig, table: str, found: list[tuple[int, float, int]], note: str) -> schema.Protocol:
+    """Of run, advantage and records tested. An advantage a is an accuracy of (1 + a)/2, which has an interval."""
+    runs, advantages = np.array([run for run, _, _ in found]), np.array([value for _, value, _ in found])
+    (low, high), unit = interval_of_runs(config, runs, (1 + advantages) / 2, min(tested for _, _, tested in found))
+    return schema.Protocol(
+        name=f"loss advantage, {table}",
+        source=f"Dong et al., arXiv:2206.00240, {table}",
+        advantage=float(advantages.mean()),
+        advantage_interval=(2 * low - 1, 2 * high - 1),
+        num_seeds=len(advantages),
+        note=note,
+        interval_unit=unit,
     )
 
 
-def reproduction_command(config: AuditConfig) -> str:
-    """The command that gives these bytes again, wherever and with however many workers."""
-    parts = [f"audit {config.attack}", f"--method {shlex.quote(config.method)}", f"--shadows {config.shadows}"]
+def reproduction_command(config: AuditConfig, name: str = "") -> str:
+    """The command that gives these bytes again, wherever and with however many workers; `name` is not the attack's."""
+    parts = [f"audit {name or config.attack}", f"--method {shlex.quote(config.method)}", f"--shadows {config.shadows}"]
     parts += [] if config.foreign is not None else [f"--test-runs {config.test_runs}"]
     parts += [f"--dataset {shlex.quote(config.dataset)}"]
     if config.records is not None:
@@ -321,16 +347,20 @@ def reproduction_command(config: AuditConfig) -> str:
     if config.claim is not None:
         parts.append(f"--claim {config.claim!r}")
     if config.epsilon is not None:
-        parts.append(f"--epsilon {config.epsilon:g}")
+        parts.append(f"--epsilon {config.epsilon!r}")
     if config.fit_runs is not None:
         parts.append(f"--fit-runs {config.fit_runs}")
+    if config.tries != 1:
+        parts.append(f"--tries {config.tries}")
     if config.canaries:
         parts.append(f"--canaries {config.canaries}")
     if config.independent_randomness:
         parts.append("--independent-randomness")
+    if config.public_draws > 1:
+        parts.append(f"--public-draws {config.public_draws}")
     if config.shuffle_membership:
         parts.append("--shuffle-membership")
     if "compiled" in config.method_config:
         parts.append(f"--compile {'on' if config.method_config['compiled'] else 'off'}")
-    parts += [f"--set {shlex.quote(f'{name}={value}')}" for name, value in config.changes.items()]
+    parts += [f"--set {shlex.quote(f'{name}={value}')}" for name, value in sorted(config.changes.items())]
     return " ".join(parts)

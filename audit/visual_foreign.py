@@ -16,6 +16,7 @@ from attacks.perceptual import Perceptual
 from audit.foreign import Foreign, asserted, assume, keep_sets, label_claim, show_foreign
 from audit.game import Game
 from audit.pages import write_pages
+from audit.scope import in_scope
 from audit.store import RunDirectory, explain_failure, write_atomically, write_text
 from audit.visual import DISTANCES, VisualConfig, directory_name, make_panel, summarise_visual
 from audit.visual_run import VisualSettings, match_all, match_table, pictures_of_panel
@@ -126,7 +127,7 @@ def summarise_released(
     report = summarise_visual(config, pool, members, labels, matches, claimed=claimed, command=command)
     assumed = asserted(foreign)
     first, *rest = report.threat_model
-    return replace(
+    audited = replace(
         report,
         method=config.audited,
         epsilon=assume(report.epsilon, assumed),
@@ -140,6 +141,7 @@ def summarise_released(
         ),
         threat_model=(first, "The sets were made by somebody else.", *rest),
     )
+    return in_scope(audited)
 
 
 def summarise_nearest(

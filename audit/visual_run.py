@@ -17,10 +17,10 @@ from audit.accounting.ledger import claim_from_ledger
 from audit.game import Game, nominal_class_sizes
 from audit.pages import write_pages
 from audit.progress import ProgressBar
+from audit.scope import in_scope
 from audit.store import RunDirectory, explain_failure, write_atomically, write_tensors, write_text
 from audit.visual import VisualConfig, directory_name, summarise_visual
 from condensers.errors import BadConfig
-from condensers.initial import check_members
 from condensers.ledger import Ledger
 from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import Randomness
@@ -52,7 +52,6 @@ def run_visual(
     torch.set_num_threads(1)
     game = Game(seed=config.seed, num_records=pool.num_records, num_runs=config.runs, num_test_runs=config.runs)
     included = torch.from_numpy(game.members(game.test_runs))
-    _check_members(config, pool, included)
     directory = RunDirectory(settings.out / directory_name(config))
     directory.create()
     with directory.held():
@@ -61,14 +60,16 @@ def run_visual(
         labels = (sets.labels.argmax(-1) if sets.labels.ndim == 3 else sets.labels).numpy()
         told = game.decoys(game.test_runs) if config.shuffle_membership else included.numpy()
         say("testing")
-        report = summarise_visual(
-            config,
-            pool,
-            told,
-            labels,
-            matches,
-            claimed=_claim(config, ledger),
-            command=settings.command,
+        report = in_scope(
+            summarise_visual(
+                config,
+                pool,
+                told,
+                labels,
+                matches,
+                claimed=_claim(config, ledger),
+                command=settings.command,
+            )
         )
         _write(config, directory, report, sets, match_table(matches, labels, told))
         say("drawing the report")
@@ -76,20 +77,6 @@ def run_visual(
             pictures = panel_pictures(report, sets, pool if settings.show_records else None)
             write_pages(build_visual(VisualMaterial(report=report, pictures=pictures)), directory)
     return replace(report, run_directory=str(directory.path), pdf=str(directory.pdf))
-
-
-def _check_members(config: VisualConfig, pool: Pool, included: Tensor) -> None:
-    """Refuse what some run could not condense, before anything is written. A private method takes any members."""
-    if get_method(config.method).private:
-        return
-    ipc, real = config.method_config.get("ipc", 1), config.method_config.get("init") == "real"
-    check_members(
-        pool,
-        included,
-        Randomness(seed=config.seed, runs=tuple(range(config.runs))),
-        at_least=ipc if real else 1,
-        why=f"--ipc {ipc} with real images" if real else config.method,
-    )
 
 
 def match_all(

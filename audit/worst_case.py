@@ -35,6 +35,7 @@ from audit.estimators.thresholds import Grid, Split
 from audit.outlook import curve_on_grid, look_ahead_runs
 from audit.pages import write_pages
 from audit.run_roc import measure_run_roc
+from audit.scope import in_scope
 from audit.settings import versions
 from audit.store import RunDirectory, explain_failure, write_text
 from audit.transcript import (
@@ -53,6 +54,7 @@ from condensers.registry import Method, condense_runs
 from reports.documents.worst_case import WorstCaseMaterial, build_worst_case
 from reports.records.schema import Claim, EpsilonBound, dump
 from reports.records.worst_case import ATTACK, Attempt, WorstCaseReport
+from reports.words.rounding import down, up
 
 CHOOSE_ON = 0.2  # of the runs: a rule is one of few, so few runs choose it
 # Rules of the family bound, declared beforehand: the best few for Gaussian mechanisms simulated at ε = 1 and 8.
@@ -212,7 +214,7 @@ def run_worst_case(experiment: Experiment, command: str, out: Path, say: Callabl
     with explain_failure(directory.path):
         directory.path.mkdir(parents=True, exist_ok=True)
     write_text(directory.config, identity)
-    report = _audit(experiment, command, say)
+    report = in_scope(_audit(experiment, command, say))
     report = replace(report, versions=versions(experiment.method), digest=digest, run_directory=name)
     write_text(directory.report, dump(report))
     return replace(report, run_directory=str(directory.path), pdf=str(directory.pdf))
@@ -308,16 +310,17 @@ def bound_all(heard: Heard, experiment: Experiment) -> tuple[tuple[EpsilonBound,
 
 def judge(attempts: tuple[Attempt, ...], claimed: Claim) -> tuple[str, str]:
     """REFUTED if any attempt lies below the curve; every test is corrected for the number of attempts."""
-    claim = f"the trade-off curve of epsilon = {claimed.epsilon_pld:.3g} at delta {claimed.delta:g}"
+    assert claimed.epsilon_pld is not None
+    claim = f"the trade-off curve of epsilon = {up(claimed.epsilon_pld)} at delta {claimed.delta:g}"
     # Of equal ones, that with other members says more.
     best = min(attempts, key=lambda attempt: (attempt.test.p_value, attempt.design == "alone"))
     if best.test.refuted:
         test = best.test
         return "REFUTED", (
             f"The ledger claims {claim}, which leaves a false-negative rate of at least "
-            f"{test.allowed_false_negative_rate:.3f} at a false-positive rate of {test.false_positive_upper:.3f}; the "
-            f"{best.score} score (canary {best.design}) has at most {test.false_negative_upper:.3f} there (p = "
-            f"{test.p_value:.2g})."
+            f"{down(test.allowed_false_negative_rate, 3)} at a false-positive rate of "
+            f"{up(test.false_positive_upper, 3)}; the {best.score} score (canary {best.design}) has at most "
+            f"{up(test.false_negative_upper, 3)} there (p = {test.p_value:.2g})."
         )
     return "NOT REFUTED", (
         f"Nothing that was tried ({len(attempts)} scores) lies below {claim} (smallest p = {best.test.p_value:.2g})."

@@ -9,7 +9,8 @@ minibatches are one masked matrix product. Afterwards every run has a network of
 
 Differs from the official code: minibatches of real images are drawn as in condensers/dm.py, and the order and the
 augmentation of the images on which a network is trained are public randomness as well. The networks have no batch
-norm, so its statistics need no freezing.
+norm, so its statistics need no freezing. A class without a member in a run adds no term to that run's loss, so its
+images stay as they started.
 """
 
 from collections.abc import Iterator
@@ -23,17 +24,19 @@ from torch import Tensor
 from torch.func import grad, vmap
 
 from condensers.augment import Augmentation, augment, draw_augmentation
-from condensers.dm import augmented, class_minibatch
+from condensers.dm import augmented, class_minibatch, shares
 from condensers.errors import BadConfig
 from condensers.fields import check_choice, check_numbers
 from condensers.gradient_matching import flatten_gradients, gradient_distance, unflatten_gradients
-from condensers.initial import balanced_labels, check_members, initial_noise, initial_records, validate_size
+from condensers.initial import balanced_labels, initial_noise, initial_records, validate_size
 from condensers.networks import KINDS, Network, Parameters, chunk_size, classify, draw_parameters
 from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import Randomness, to_device
 from condensers.registry import Track, condenser
 
 GRADIENT_BYTES = 64 << 20  # of records' gradients held at a time
+# (outer, inner) by images per class, `get_loops` of the official code (VICO-UoE/DatasetCondensation).
+OFFICIAL_LOOPS = {1: (1, 1), 10: (10, 50), 20: (20, 25), 30: (30, 20), 40: (40, 15), 50: (50, 10)}
 TRAINING_BYTES = 256 << 20  # of activations of the networks that are trained together
 
 
@@ -71,9 +74,9 @@ class DcConfig:
 
 
 def parse_loops(loops: str, ipc: int) -> tuple[int, int]:
-    """Outer and inner loops. The official schedule has 1 and 1 at ipc 1, else ipc and 500/ipc (10: 10 and 50)."""
+    """Outer and inner loops. The official code states them for some ipc; for others, as many as ipc, and 500/ipc."""
     if loops == "paper":
-        return (1, 1) if ipc == 1 else (ipc, max(1, 500 // ipc))
+        return OFFICIAL_LOOPS.get(ipc, (ipc, max(1, 500 // ipc)))
     outer, times, inner = loops.partition("x")
     if not (times and outer.isdecimal() and inner.isdecimal() and int(outer) and int(inner)):
         raise BadConfig(f"loops={loops!r}: write paper or OUTERxINNER, both at least 1, such as 10x50")
@@ -102,7 +105,6 @@ def match_gradients(
     track: Track,
 ) -> CondensedBatch:
     """Algorithm 1 with siamese augmentation by one of `operations`, if there are any."""
-    check_members(pool, included, randomness, at_least=1, why="gradient matching")
     runs, device, input_shape = len(randomness.runs), pool.images.device, tuple(pool.images.shape[1:])
     if config.init == "real":
         images, records = initial_records(pool, included, config.ipc, randomness)
@@ -163,6 +165,7 @@ def matching_gradient(
             found = weight_gradients(network, own, shown, label)
             distance = gradient_distance({name: value[part] for name, value in target.items()}, found)
             (gradient[part, label],) = torch.autograd.grad(distance.sum(), leaf)
+        gradient[to_device(taken.sum(1) == 0, images.device), label] = 0.0
     return gradient.view(images.shape)
 
 
@@ -192,8 +195,8 @@ def _only(parameters: Parameters) -> Parameters:
 
 
 def shared_target(network: Network, parameters: Parameters, real: Tensor, label: int, taken: np.ndarray) -> Parameters:
-    """Gradient of each run's minibatch (`taken`, `[runs, records]`) under one network for all runs."""
-    weights = to_device(taken / taken.sum(1, keepdims=True, dtype=np.float32), real.device)
+    """Gradient of each run's minibatch (`taken`, `[runs, records]`) under one network for all; 0 of an empty one."""
+    weights = to_device(shares(taken), real.device)
     num_weights = sum(value.numel() for value in parameters.values() if value.ndim > 2)
     size = max(1, min(8 * chunk_size(network, real.device), GRADIENT_BYTES // (4 * num_weights)))
     total = torch.zeros(len(taken), num_weights, device=real.device)
@@ -206,11 +209,14 @@ def shared_target(network: Network, parameters: Parameters, real: Tensor, label:
 def separate_targets(
     network: Network, parameters: Parameters, real: Tensor, label: int, taken: np.ndarray
 ) -> Parameters:
-    """Gradient of each run's minibatch under its own network; one run at a time, which was faster than grouped."""
+    """Gradient of each run's minibatch under its own network, 0 of an empty one; run by run, faster than grouped."""
     size = 8 * chunk_size(network, real.device)
     targets = []
     for run, row in enumerate(taken):
         own = {name: value[run : run + 1] for name, value in parameters.items()}
+        if not row.any():
+            targets.append({name: torch.zeros_like(value) for name, value in own.items() if value.ndim > 2})
+            continue
         chosen = real[to_device(np.flatnonzero(row), real.device)]
         parts = [(weight_gradients(network, own, part.unsqueeze(0), label), len(part)) for part in chosen.split(size)]
         shares = [{name: value * (num / len(chosen)) for name, value in part.items()} for part, num in parts]

@@ -6,7 +6,8 @@ the class means of all runs are one masked matrix product, and all runs' synthet
 
 Differs from the official code: it draws minibatches by a permutation of its own per run. Here one public
 permutation of each class is drawn per step and a run takes the first `batch` of its members in it: for every run a
-uniform subset without replacement, while the union over the runs stays small.
+uniform subset without replacement, while the union over the runs stays small. A class without a member in a run adds
+no term to that run's loss, so its images stay as they started.
 """
 
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from torch import Tensor
 
 from condensers.augment import Augmentation, augment, draw_augmentation, parse_strategy
 from condensers.fields import check_choice, check_numbers
-from condensers.initial import balanced_labels, check_members, initial_noise, initial_records, validate_size
+from condensers.initial import balanced_labels, has_members, initial_noise, initial_records, validate_size
 from condensers.networks import KINDS, Network, Parameters, chunk_size, draw_parameters, embed
 from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import Randomness, to_device
@@ -58,7 +59,6 @@ def condense_dm(
     pool: Pool, included: Tensor, config: DmConfig, *, randomness: Randomness, track: Track
 ) -> CondensedBatch:
     """Distribution matching: class-mean embeddings under random networks."""
-    check_members(pool, included, randomness, at_least=1, why="dm")
     if config.init == "real":
         images, records = initial_records(pool, included, config.ipc, randomness)
     else:
@@ -74,6 +74,7 @@ def condense_dm(
     embedder = make_embedder(network, compiled=config.compiled)
     operations = parse_strategy(config.augmentation) if pool.images.ndim == 4 else ()
     members = included.cpu().numpy()
+    present = has_members(pool, included).repeat_interleave(config.ipc, 1)
     state = {"images": images, "velocity": torch.zeros_like(images)}
     for step in track("condense", config.iterations, state):
         parameters = draw_parameters(network, [randomness.public("network", step)], pool.images.device)
@@ -83,6 +84,7 @@ def condense_dm(
         ]
         means = real_class_means(pool, members, config.batch, drawn, randomness, step, embedder, parameters, network)
         gradient = matching_gradient(state["images"], means, config.ipc, drawn, embedder, parameters, network)
+        gradient[~present] = 0.0
         state["velocity"].mul_(config.momentum).add_(gradient)
         state["images"].sub_(state["velocity"], alpha=config.learning_rate)
     return CondensedBatch(
@@ -113,12 +115,12 @@ def real_class_means(
     parameters: Parameters,
     network: Network,
 ) -> Tensor:
-    """Mean embedding `[runs, classes, features]` of each run's minibatch of each class."""
+    """Mean embedding `[runs, classes, features]` of each run's minibatch of each class; 0 where that is empty."""
     chosen, weights = [], []
     for label, records in enumerate(pool.class_slices):
         order, taken = class_minibatch(members[:, records], batch, randomness, step, label)
         chosen.append(order + records.start)
-        weights.append(taken / taken.sum(1, keepdims=True, dtype=np.float32))
+        weights.append(shares(taken))
     images = torch.cat(
         [augmented(pool.images[to_device(index, pool.images.device)], drawn[k]) for k, index in enumerate(chosen)]
     )
@@ -140,6 +142,11 @@ def class_minibatch(
     taken = members[:, order] & (rank <= batch)
     used = int(np.flatnonzero(taken.any(0))[-1]) + 1
     return order[:used], taken[:, :used].astype(np.float32)
+
+
+def shares(taken: np.ndarray) -> np.ndarray:
+    """The weight of each record in its run's mean, float32 `[runs, records]`; 0 where a run took none."""
+    return taken / np.maximum(taken.sum(1, keepdims=True, dtype=np.float32), 1)
 
 
 def matching_gradient(

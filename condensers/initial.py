@@ -37,17 +37,14 @@ def validate_noise(*, batch: int, noise_multiplier: float) -> None:
         raise BadConfig(f"noise_multiplier={noise_multiplier}: must be a positive number")
 
 
-def check_members(pool: Pool, included: Tensor, randomness: Randomness, *, at_least: int, why: str) -> None:
-    """Refuse a group of runs in which some run has too few members of a class."""
-    for label, records in enumerate(pool.class_slices):
-        counts = included[:, records].sum(1)
-        fewest = int(counts.argmin())
-        if int(counts[fewest]) < at_least:
-            raise BadConfig(
-                f"{why} needs {at_least} records of every class in every run, but run {randomness.runs[fewest]} has "
-                f"{int(counts[fewest])} of class {label} (of {records.stop - records.start} in the pool, "
-                "each in with probability ½); choose a smaller --ipc or a larger pool"
-            )
+def check_real_start(class_sizes: tuple[float, ...], *, ipc: int, init: str | None) -> None:
+    """Refuse more real images per class than a run has records of it on average. No run's coins are looked at."""
+    smallest = min(class_sizes)
+    if init == "real" and ipc > max(1.0, smallest):
+        raise BadConfig(
+            f"--ipc {ipc} with real images: the smallest class counts {smallest:g} records per run on average; choose "
+            f"--ipc {max(1, int(smallest))} or less, or a larger pool"
+        )
 
 
 def balanced_labels(num_classes: int, ipc: int, runs: int, device: torch.device) -> Tensor:
@@ -71,20 +68,26 @@ def initial_noise(
 
 
 def initial_records(pool: Pool, included: Tensor, ipc: int, randomness: Randomness) -> tuple[Tensor, Tensor]:
-    """For each run, `ipc` of its members of each class, uniformly without replacement."""
-    check_members(pool, included, randomness, at_least=ipc, why=f"--ipc {ipc} with real images")
-    members = included.cpu().numpy()
-    chosen = np.stack(
-        [
-            np.concatenate(
-                [
-                    generator.choice(np.flatnonzero(members[position, records]), ipc, replace=False) + records.start
-                    for records in pool.class_slices
-                ]
-            )
-            for position in range(len(randomness.runs))
-            for generator in [randomness.private(position, "initial records")]
-        ]
-    )
-    index = to_device(chosen, pool.images.device)
-    return pool.images[index], index
+    """For each run, `ipc` of its members of each class, uniformly without replacement.
+
+    A run with fewer members of a class takes them all, and its other images of the class are the public noise that
+    `initial_noise` would put there, with −1 for their records: to refuse such a run would condition its coins.
+    """
+    members, device = included.cpu().numpy(), pool.images.device
+    num_images, input_shape = pool.num_classes * ipc, tuple(pool.images.shape[1:])
+    chosen = np.full((len(randomness.runs), num_images), -1)
+    for position in range(len(randomness.runs)):
+        generator = randomness.private(position, "initial records")
+        for label, records in enumerate(pool.class_slices):
+            own = np.flatnonzero(members[position, records]) + records.start
+            start = generator.choice(own, min(ipc, len(own)), replace=False) if len(own) else own
+            chosen[position, label * ipc : label * ipc + len(start)] = start
+    index = to_device(chosen, device)
+    noise = draw_normal(randomness.public("initial images"), (num_images, *input_shape), device)
+    real = (index >= 0).view(*index.shape, *[1] * len(input_shape))
+    return torch.where(real, pool.images[index.clamp(min=0)], noise), index
+
+
+def has_members(pool: Pool, included: Tensor) -> Tensor:
+    """Which classes have a member in which run, bool `[runs, classes]`."""
+    return torch.stack([included[:, records].any(1) for records in pool.class_slices], 1)

@@ -11,6 +11,9 @@ is the official fully connected kernel, which has one number per pair of images 
 
 With `zca` the images live in the whitened space of their run's members and are brought back to the pool's scale at the
 end (condensers/whitening.py), so that victims can train on them beside real records.
+
+A class without a member in a run has no targets there; its images still move, since they take part in the regression
+onto the other classes. The images of a run without members stay as they started.
 """
 
 from collections.abc import Iterator
@@ -24,7 +27,7 @@ from condensers.augment import Augmentation, augment, draw_augmentation, parse_s
 from condensers.dm import class_minibatch
 from condensers.errors import BadConfig
 from condensers.fields import check_choice, check_numbers
-from condensers.initial import balanced_labels, check_members, initial_noise, initial_records, validate_size
+from condensers.initial import balanced_labels, initial_noise, initial_records, validate_size
 from condensers.ntk import Kernel, check_blocks
 from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import Randomness, to_device
@@ -74,12 +77,14 @@ def condense_kip(
     pool: Pool, included: Tensor, config: KipConfig, *, randomness: Randomness, track: Track
 ) -> CondensedBatch:
     """Kernel inducing points: ridge regression under the neural tangent kernel."""
-    _check(pool, included, config, randomness)
+    _check(pool, config)
     device, runs, shape = pool.images.device, len(randomness.runs), tuple(pool.images.shape[1:])
     space = _prepare(pool, included, config)
     if config.init == "real":
         images, initial = initial_records(pool, included, config.ipc, randomness)
-        images = torch.stack([space.records_of(run, initial[run]) for run in range(runs)]).view(images.shape)
+        seen = torch.stack([space.records_of(run, initial[run].clamp(min=0)) for run in range(runs)])
+        started = (initial >= 0).view(*initial.shape, *[1] * len(shape))
+        images = torch.where(started, seen.view(images.shape), images.double())
     else:
         images, initial = initial_noise(pool.num_classes * config.ipc, shape, runs, device, randomness)
         images = images.double()
@@ -103,8 +108,7 @@ def kernel_of(config: KipConfig) -> Kernel:
     return Kernel(kind=config.kernel, depth=config.blocks if config.kernel == "conv" else config.hidden_layers)
 
 
-def _check(pool: Pool, included: Tensor, config: KipConfig, randomness: Randomness) -> None:
-    check_members(pool, included, randomness, at_least=1, why="kip")
+def _check(pool: Pool, config: KipConfig) -> None:
     if pool.images.device.type == "mps":
         raise BadConfig("--device mps: kip computes in float64, which that device lacks; use --device cpu")
     if config.batch < pool.num_classes:
@@ -185,7 +189,7 @@ def _targets(
         chosen = np.concatenate([order[taken[run] > 0] + records.start for (order, taken), records in parts])
         index = to_device(chosen, pool.images.device)
         images = space.records_of(run, index).view(-1, *pool.images.shape[1:])
-        images = images if drawn is None else augment(images, drawn)
+        images = images if drawn is None or not len(images) else augment(images, drawn)
         found = Targets(
             images=images.flatten(1) if kernel.kind == "fc" else images, labels=space.labels[pool.labels[index]]
         )

@@ -123,6 +123,7 @@ class Door:
         accounted: bool = True,
         again: int | None = None,
         noise_seeds: int | None = None,
+        requests_per_seed: int = 1,
     ) -> Tensor:
         """Noisy sums `[runs, requests, dim]` of the clipped vectors of fresh samples.
 
@@ -131,7 +132,7 @@ class Door:
 
         Unsound, for faults of published code that are to be audited: `again` takes the sample of that earlier release
         under new noise and enters nothing in the ledger; `noise_seeds` draws the noise of a request from a generator
-        that was seeded with one of so many numbers.
+        that was seeded with one of so many numbers, which `requests_per_seed` consecutive requests share.
         """
         if not clip > 0:
             raise BadConfig(f"clip={clip:g}: must be positive")
@@ -155,7 +156,7 @@ class Door:
         if again is not None:
             taken, events = self._draw(requests, dim, again)[0], []
         if noise_seeds is not None:
-            noise = self._draw_from_seeds(len(requests), dim, index, noise_seeds)
+            noise = self._draw_from_seeds(len(requests), dim, index, noise_seeds, requests_per_seed)
         add_up = self._sum_per_run if per_run else self._sum_shared
         sums = torch.zeros(self.num_runs, len(requests), dim, device=self.device)
         norms = torch.full((self.num_runs, len(requests), 1), clip, device=self.device)
@@ -215,13 +216,17 @@ class Door:
         parts = np.split(coins, ends[:-1], axis=1)
         return [_take(*each) for each in zip(members, parts, (r.sampling for r in requests), strict=True)], noise
 
-    def _draw_from_seeds(self, requests: int, dim: int, index: int, noise_seeds: int) -> np.ndarray:
-        """Noise `[runs, requests, dim]`, a function of one of so many seeds each."""
-        seeds = [
-            generator.integers(noise_seeds, size=requests)
+    def _draw_from_seeds(
+        self, requests: int, dim: int, index: int, noise_seeds: int, requests_per_seed: int
+    ) -> np.ndarray:
+        """Noise `[runs, requests, dim]`, a function of one of so many seeds for each block of requests."""
+        num_blocks = -(-requests // requests_per_seed)
+        drawn = [
+            generator.integers(noise_seeds, size=num_blocks)
             for generator in self.__randomness.each_private("noise seeds", index)
         ]
-        return seeded_noise(np.array(seeds).ravel(), dim).reshape(self.num_runs, requests, dim)
+        seeds = np.repeat(np.array(drawn), requests_per_seed, axis=1)[:, :requests]
+        return seeded_noise(seeds.ravel(), dim).reshape(self.num_runs, requests, dim)
 
     def _sum_shared(self, sums: Tensor, request: Request, sample: np.ndarray, clip: float, size: int) -> None:
         for weights, clipped in self._clipped_shared(request, sample, clip, size):

@@ -7,7 +7,8 @@ images costs no privacy.
 Differs from the official code, in all cases towards the paper and its proof: the noise is scaled by the clipping norm
 G (Eq. (9)), the clipping factor of synthetic features is differentiated like the rest of line "Norm Clipping", and the
 noise comes from a stream of its own, where the official code draws it from a generator that the augmentation has just
-reseeded from the clock. As published, for audits only: `noise_source="clock"`.
+reseeded from the clock. As published, for audits only: `noise_source="clock"`, see condensers/clock.py. (Without
+augmentation the official code's noise depends on a clock seed too: that of the network, which is drawn in every step.)
 """
 
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ import torch
 from torch import Tensor
 
 from condensers.augment import Augmentation, draw_augmentation, parse_strategy
+from condensers.clock import NOISE_SOURCES, check_noise_source
 from condensers.dm import Embedder, augmented, embed_in_chunks, make_embedder, matching_gradient
 from condensers.fields import check_choice, check_numbers
 from condensers.initial import balanced_labels, initial_noise, validate_private_size
@@ -27,17 +29,13 @@ from condensers.pool import CondensedBatch
 from condensers.randomness import PublicRandomness
 from condensers.registry import Track, condenser
 
-# The official code's seed is the clock in milliseconds modulo this. Here it is uniform, which is kinder: the clock
-# moves by a few milliseconds from one class to the next.
-CLOCK_SEEDS = 100_000
-NOISE_SOURCES = {"stream": None, "clock": CLOCK_SEEDS}
-
 
 @dataclass(frozen=True, kw_only=True)
 class NdpdcConfig:
     """Defaults of section V-A: M = L = 50, I = 10 000, G = σ = η = 1; momentum as in the official code.
 
-    `noise_source` "clock" is as published, and keeps no claim: every noise is a function of a seed below 100 000.
+    `noise_source` "clock" is as published, and keeps no claim: every noise is a function of a seed below 100 000, and
+    blocks of `classes_per_millisecond` consecutive classes share theirs in every step.
     """
 
     ipc: int = 50
@@ -54,9 +52,10 @@ class NdpdcConfig:
     augmentation: str = "color_crop_cutout_scale_rotate"
     compiled: bool = False
     noise_source: str = "stream"
+    classes_per_millisecond: int = 1
 
     def __post_init__(self) -> None:
-        check_choice(self, "noise_source", NOISE_SOURCES)
+        check_noise_source(self)
         validate_private_size(ipc=self.ipc, init=self.init, batch=self.batch, noise_multiplier=self.noise_multiplier)
         parse_strategy(self.augmentation)
         check_choice(self, "extractor", KINDS)
@@ -131,6 +130,7 @@ def condense_ndpdc(door: Door, config: NdpdcConfig, *, randomness: PublicRandomn
             clip=config.clip,
             noise_multiplier=config.noise_multiplier,
             noise_seeds=NOISE_SOURCES[config.noise_source],
+            requests_per_seed=config.classes_per_millisecond,
         )
         gradient = matching_gradient(
             state["images"], sums, config.ipc, drawn, embedder, parameters, network, combine=combine

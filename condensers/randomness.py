@@ -3,10 +3,10 @@
 Streams are Philox, a counter-based generator (Salmon et al. 2011), keyed by a BLAKE2b digest. They are drawn on
 the host, so that a seed means the same numbers on every device.
 
-*Public* streams (networks, augmentations, initial noise) are shared by all runs of a game; a report says that the
-adversary knows them. *Private* streams (batch sampling, DP noise, training of the victims) belong to one run.
-Audits draw both from the seed. What is released for real must not: there every private stream has a key of its own
-from the operating system, kept nowhere.
+*Public* streams (networks, augmentations, initial noise) are shared by all runs of a game, or by the runs of a group
+where there are several public draws; a report says that the adversary knows them. *Private* streams (batch sampling,
+DP noise, training of the victims) belong to one run. Audits draw both from the seed. What is released for real must
+not: there every private stream has a key of its own from the operating system, kept nowhere.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from torch import Tensor
 
 @dataclass(frozen=True, kw_only=True)
 class Randomness:
-    """The streams of a group of runs. `runs` are their numbers in the game.
+    """The streams of a group of runs. `runs` are their numbers in the game, `draw` the number of the public draw.
 
     With `independent`, the public streams are keyed by the run as well, as if every run had been made by
     somebody else: the papers' own terms. Such a group has one run. With `from_operating_system`, private streams
@@ -31,6 +31,7 @@ class Randomness:
 
     seed: int
     runs: tuple[int, ...]
+    draw: int = 0
     independent: bool = False
     from_operating_system: bool = False
 
@@ -45,7 +46,9 @@ class Randomness:
     @property
     def only_public(self) -> "PublicRandomness":
         """What a private method may draw from."""
-        return PublicRandomness(seed=self.seed, scope=f"run {self.runs[0]}" if self.independent else "game")
+        if self.independent:
+            return PublicRandomness(seed=self.seed, scope=f"run {self.runs[0]}")
+        return shared_randomness(self.seed, self.draw)
 
     def private(self, position: int, purpose: str, *counters: int) -> np.random.Generator:
         """The stream of the run at `position` in this group."""
@@ -84,6 +87,11 @@ class PublicRandomness:
     def public(self, purpose: str, *counters: int) -> np.random.Generator:
         """The stream that all runs share."""
         return stream(self.seed, "public", self.scope, purpose, *counters)
+
+
+def shared_randomness(seed: int, draw: int = 0) -> PublicRandomness:
+    """The public streams of one draw; a game with a single draw has draw 0."""
+    return PublicRandomness(seed=seed, scope=f"draw {draw}" if draw else "game")
 
 
 _WORD = (1 << 64) - 1

@@ -1,4 +1,7 @@
-"""A random real subset of the same size: the naive baseline of Dong et al. ("real data", §5.1, arXiv:2206.00240)."""
+"""A random real subset of the same size: the naive baseline of Dong et al. ("real data", §5.1, arXiv:2206.00240).
+
+A run with fewer members of a class than images releases all of them, and public noise in the other places.
+"""
 
 from dataclasses import dataclass
 

@@ -73,7 +73,7 @@ def _shallow_gradient(images: Tensor, labels: Tensor, targets: Iterable[Targets]
 def _shallow_sums(units: Tensor, norms: Tensor, weights: Tensor, targets: Targets) -> tuple[Tensor, Tensor, Tensor]:
     """∂L/∂v, ∂L/∂r and ∂L/∂A of one run, A = `weights`, summed over its records."""
     rows, row_norms = targets.unit_vectors
-    factor, share = W_VARIANCE / (2 * pi), 1 / targets.labels.numel()
+    factor, share = W_VARIANCE / (2 * pi), 1 / max(targets.labels.numel(), 1)
     scaled = factor * norms.unsqueeze(-1) * weights
     offset = B_VARIANCE * weights.sum(0).unsqueeze(-1)
     grad_units, grad_scaled, grad_offset = torch.zeros_like(units), torch.zeros_like(weights), torch.zeros_like(offset)

@@ -28,9 +28,12 @@ class Whitening:
 
 
 def fit_whitening(records: Tensor, *, regularisation: float) -> Whitening:
-    """Fit on the members `[n, d]` of one run."""
-    unit, brightness, norms = centre_and_scale(records)
+    """Fit on the members `[n, d]` of one run; without members, the identity."""
     size = records.shape[1]
+    if not len(records):
+        eye = torch.eye(size, dtype=records.dtype, device=records.device)
+        return Whitening(matrix=eye, brightness=records.new_zeros(()), norm=records.new_ones(()))
+    unit, brightness, norms = centre_and_scale(records)
     covariance = unit.mT @ unit / len(unit)
     covariance.diagonal().add_(regularisation * covariance.trace() / size)
     values, vectors = torch.linalg.eigh(covariance)

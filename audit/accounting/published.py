@@ -2,7 +2,8 @@
 
 Status: "proved" (a theorem that holds), "unsound" (a claim whose proof fails, or whose code does not do what is
 accounted), "assumed" (our reading, since the papers leave something open). Where the released code spends more than it
-accounts for, `actual` says how, so that both can be computed.
+accounts for, `actual` says how, so that both can be computed; where in the code that is, audit/claims/accusations.py
+says. `printed_by` says whose the printed ε is, which need not be who published the settings.
 
 Importing this imports no accountant.
 """
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 ZHENG_LI = "Zheng & Li, Differentially Private Dataset Condensation"
 PSG_PAPER = "Chen, Kerkouche, Fritz, Private Set Generation with Discriminative Information, supplementary C.3, C.4"
 NUM_SHARDS = 1000  # GS-WGAN's discriminators
+FROM_THE_CLOCK = (
+    "The released code draws its noise from a generator that was seeded by the clock (at most 17 bits), which no "
+    "accounting covers"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,12 +40,17 @@ class Setting:
 
 @dataclass(frozen=True, kw_only=True)
 class Actual:
-    """What runs instead of what is accounted."""
+    """What runs instead of what is accounted.
+
+    `attained_by` says which neighbours attain its privacy loss, so that the ε of PLD is a lower bound as well. Some
+    faults are there at one number of images per class only.
+    """
 
     reason: str
+    attained_by: str
     sampling: str | None = None
-    steps_factor: int = 1
-    noise_factor: float = 1.0
+    noise_factor: float = 1.0  # of the noise multiplier, not of the one that is accounted
+    images_per_class: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +68,9 @@ class Published:
     images_per_class: int = 50
     conversion: str = "balle"
     adjacency: str | None = None  # where it is not what the sampling says
+    accounted_noise_factor: float = 1.0  # the claim accounts with this many times the noise multiplier
     printed: dict[str, float] = field(default_factory=dict)  # ε as printed, at these defaults and δ = 1e-5
+    printed_by: str = ""
     private_share: dict[str, float] = field(default_factory=dict)  # of (ε, δ), the rest goes to an auxiliary generator
     note: str = ""
     actual: Actual | None = None
@@ -82,6 +94,7 @@ METHODS: dict[str, Published] = {
         steps=lambda images_per_class, _: images_per_class,
         noise_multiplier=1.0,
         printed={"mnist": 1.10, "fashion-mnist": 1.06, "cifar10": 1.14, "celeba": 0.61},
+        printed_by=f"{ZHENG_LI}, Table I",
         note="the noise multiplier is σ/(b√d), b√d the norm of the largest image; one release per synthetic image",
     ),
     "ndpdc": Published(
@@ -93,8 +106,8 @@ METHODS: dict[str, Published] = {
         steps=lambda *_: 10_000,
         noise_multiplier=1.0,
         printed={"mnist": 6.12, "fashion-mnist": 5.45, "cifar10": 6.72, "celeba": 0.71},
-        note="the noise multiplier is σ/G; the number of synthetic images costs nothing. The released code draws its "
-        "noise from a generator reseeded from the clock (at most 17 bits), which no accounting covers",
+        printed_by=f"{ZHENG_LI}, Table I",
+        note=f"the noise multiplier is σ/G; the number of synthetic images costs nothing. {FROM_THE_CLOCK}",
     ),
     "psg": Published(
         source=PSG_PAPER,
@@ -129,11 +142,15 @@ METHODS: dict[str, Published] = {
         steps=lambda *_: 10_000,
         private_share={"mnist": 0.8, "fashion-mnist": 0.8},
         note="proved of the algorithm as written, not of the released code. On MNIST and FashionMNIST a fifth of "
-        "(ε, δ) goes to the generator of auxiliary images and is added",
+        f"(ε, δ) goes to the generator of auxiliary images and is added. {FROM_THE_CLOCK}; at one image per class "
+        "(--ipc 1) its noise is fresh at every step instead",
         actual=Actual(
-            reason="the released code stores clean sums and adds fresh noise at each of 200 000 optimisation steps, "
-            "where 10 000 releases are accounted",
-            steps_factor=20,
+            reason="at one image per class, or without augmentation, the released code adds fresh noise at each of "
+            "200 000 optimisation steps to 10 000 stored sums: 20 visits of each on average, which together are worth "
+            "a noise multiplier of σ/√20",
+            attained_by="a record whose clipped features have the clipping norm",
+            noise_factor=20**-0.5,
+            images_per_class=1,
         ),
     ),
     "dpmix": Published(
@@ -159,6 +176,7 @@ METHODS: dict[str, Published] = {
         conversion="mironov",
         adjacency="replace-one",
         printed=dict.fromkeys(("mnist", "fashion-mnist", "cifar10", "celeba"), 1.0),
+        printed_by=PSG_PAPER,
         note="the noise multiplier is relative to the sensitivity 2/n of the mean embedding when a record is replaced",
     ),
     "gs-wgan": Published(
@@ -171,24 +189,34 @@ METHODS: dict[str, Published] = {
         noise_multiplier=1.07,
         conversion="mironov",
         printed={"mnist": 10.0, "fashion-mnist": 10.0},
+        printed_by=f"{PSG_PAPER}, of the default configuration of GS-WGAN's repository, whose script computes it",
         note="the claim accounts for the 32 gradients of one draw as for 32 draws of their own",
         actual=Actual(
             reason="one draw of a discriminator releases all 32 gradients: 20 000 draws of a joint release",
+            attained_by="a record with which all 32 gradients of its discriminator turn round, where those of the "
+            "other discriminators are what they are without it",
             sampling="shards, gradients together",
         ),
     ),
     "dp-cgan": Published(
-        source=PSG_PAPER,
-        theorem="composition of 30 000 subsampled Gaussian releases",
+        source="Torkzadehmahani, Kairouz, Paten, DP-CGAN, released code: DP_CGAN_RdpAcc.py",
+        theorem="composition of 30 304 subsampled Gaussian releases, after which the script's accountant passes 9.6",
         status="unsound",
         sampling="poisson",
         batch=600,
-        steps=lambda *_: 30_000,
+        steps=lambda *_: 30_304,
         noise_multiplier=1.12,
+        accounted_noise_factor=1.1,
+        conversion="mironov",
         printed={"mnist": 9.6},
-        note="clipped per tensor; the noise multiplier of the released code, where the PSG paper names 2.1",
+        printed_by="DP-CGAN: the target of the script, and the slides in its repository (CV-COPS 2019)",
+        note="accounted with σ·C = 1.232, where the noise multiplier is σ = 1.12. The supplementary C.4 of PSG, which "
+        "runs DP-CGAN as a baseline, prints σ = 2.1 and 30 000 iterations and no ε",
         actual=Actual(
-            reason="four tensors, each clipped on its own: the sensitivity of the whole is twice the clipping norm",
+            reason="four tensors, each clipped to C on its own, so that the sensitivity of the whole is 2C, under "
+            "noise of deviation σC",
+            attained_by="a record whose gradient has the norm C in each of the four tensors, where batches are Poisson "
+            "samples, as is accounted (they are slices of shuffled epochs)",
             noise_factor=0.5,
         ),
     ),
@@ -229,16 +257,19 @@ def published_event(sampling: str, setting: Setting) -> DpEvent:
     raise ValueError(f"unknown sampling {sampling!r}")
 
 
-def actual_event(method: Published, setting: Setting) -> DpEvent | None:
-    """What the released code does, where that is not what is accounted."""
-    if method.actual is None:
+def claimed_event(method: Published, setting: Setting) -> DpEvent:
+    """What is accounted for the setting."""
+    noise = setting.noise_multiplier * method.accounted_noise_factor
+    return published_event(method.sampling, replace(setting, noise_multiplier=noise))
+
+
+def actual_event(method: Published, setting: Setting, images_per_class: int) -> DpEvent | None:
+    """What the released code does at that number of images per class, where that is not what is accounted."""
+    actual = method.actual
+    if actual is None or actual.images_per_class not in (None, images_per_class):
         return None
-    changed = replace(
-        setting,
-        steps=setting.steps * method.actual.steps_factor,
-        noise_multiplier=setting.noise_multiplier * method.actual.noise_factor,
-    )
-    return published_event(method.actual.sampling or method.sampling, changed)
+    noise = setting.noise_multiplier * actual.noise_factor
+    return published_event(actual.sampling or method.sampling, replace(setting, noise_multiplier=noise))
 
 
 def _check_batch(batch: int, size: int, whole: str) -> None:

@@ -21,7 +21,12 @@ OUTPUTS_ONLY = "DP-SGD releases its weights too; only their outputs were attacke
 
 
 def _paired(first: str, second: str) -> dict[str, tuple[str, ...]]:
-    return {scale: (f"{first} {flags}", f"{second} {flags}") for scale, flags in DRAWS.items()}
+    """The same coins for both. DP-SGD has no public randomness to draw."""
+    without = second == DPSGD
+    return {
+        scale: (f"{first} {flags}", f"{second} {flags.partition(' --public-draws')[0] if without else flags}")
+        for scale, flags in DRAWS.items()
+    }
 
 
 CLAIMS = (

@@ -41,9 +41,8 @@ def collect(words: list[str], *, out: Path, jobs: int | None, say: Say) -> Evide
 
 
 def _draws(record: Any, num_test_runs: int) -> np.ndarray:
-    """Which public draw each test run had; with randomness of their own all runs are draws."""
-    draws = record.config.get("public_draws", 1)
-    return np.repeat(np.arange(draws), num_test_runs // draws)
+    """Which public draw each test run had: they take turns (audit/game.py)."""
+    return np.arange(num_test_runs) % record.config["public_draws"]
 
 
 def _effect(words: list[str], say: Say) -> Evidence:

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import stats
 
 from audit.claims.record import Evidence, Judge, Ruling
-from audit.estimators.one_run import bound_epsilon_one_run_split
+from audit.headline import bound_coins
 
 CERTIFIED_AT = 0.95  # confidence of the ε that each draw certifies
 Leak = Callable[[np.ndarray, np.ndarray], float]  # members and scores of the runs of one draw → how much they leak
@@ -33,7 +33,7 @@ def _rate_above_chance(false_positive_rate: float) -> Leak:
 
 
 def _certified_epsilon(members: np.ndarray, scores: np.ndarray) -> float:
-    return bound_epsilon_one_run_split(members, scores, delta=0.0, confidence=CERTIFIED_AT).lower
+    return bound_coins(members, scores, delta=0.0, confidence=CERTIFIED_AT).lower
 
 
 MEASURES: dict[str, tuple[Leak, str]] = {
@@ -49,7 +49,7 @@ def more_private_than(baseline: str, *, not_done: str = "") -> Judge:
     def judge(evidence: Sequence[Evidence], significance: float) -> Ruling:
         directions, parts = {}, []
         for name, (leak, form) in MEASURES.items():
-            first, second = (_by_draw(one, leak) for one in evidence[:2])
+            first, second = (_by_draw(one, evidence[0].draws, leak) for one in evidence[:2])
             gap = first - second
             low, high = _student(gap, significance)
             directions[name] = -1 if high < 0 else 1 if low > 0 else 0
@@ -73,8 +73,9 @@ def more_private_than(baseline: str, *, not_done: str = "") -> Judge:
     return judge
 
 
-def _by_draw(evidence: Evidence, leak: Leak) -> np.ndarray:
-    runs = [np.flatnonzero(evidence.draws == draw) for draw in np.unique(evidence.draws)]
+def _by_draw(evidence: Evidence, draws: np.ndarray, leak: Leak) -> np.ndarray:
+    """By the draws of the first method: DP-SGD has none, and its runs are paired by their coins."""
+    runs = [np.flatnonzero(draws == draw) for draw in np.unique(draws)]
     return np.array([leak(evidence.members[rows], evidence.scores[rows]) for rows in runs])
 
 

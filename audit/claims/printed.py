@@ -11,7 +11,7 @@ from typing import Any
 
 from audit.accounting.class_sizes import CLASS_SIZES
 from audit.accounting.epsilon import epsilon_lower
-from audit.accounting.published import METHODS, Setting, actual_event, published_event
+from audit.accounting.published import METHODS, Setting, actual_event, claimed_event
 from audit.claims.record import Evidence, Judge, Ruling
 
 ROUNDING = 0.005  # figures are printed to two decimals
@@ -58,10 +58,10 @@ def lower_ends(result: dict[str, Any]) -> tuple[float | None, float | None]:
         noise_multiplier=result["noise_multiplier"],
         steps=result["steps"],
     )
-    run = actual_event(method, setting)
+    run = actual_event(method, setting, result["images_per_class"])
     delta = result["delta"] * share
     return (
-        epsilon_lower(published_event(method.sampling, setting), delta),
+        epsilon_lower(claimed_event(method, setting), delta),
         None if run is None else epsilon_lower(run, delta),
     )
 

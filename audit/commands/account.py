@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from audit.accounting.class_sizes import CLASS_SIZES
-from audit.accounting.published import METHODS, Published, Setting, actual_event, published_event
+from audit.accounting.published import METHODS, Published, Setting, actual_event, claimed_event
 from condensers.errors import BadConfig, BadData
 
 if TYPE_CHECKING:
@@ -114,19 +114,21 @@ def _method(name: str, method: Published, delta: float, conversion: str, options
         options["target"] is not None or method.noise_multiplier is None
     )
     noise = _noise_multiplier(
-        lambda value: published_event(method.sampling, setting(value)),
+        lambda value: claimed_event(method, setting(value)),
         options["noise_multiplier"] if options["noise_multiplier"] is not None else method.noise_multiplier,
         (target * share if calibrated else None, delta * share),
         options,
     )
-    event = published_event(method.sampling, setting(noise))
+    event = claimed_event(method, setting(noise))
     auxiliary = target * (1 - share)
-    as_published = all(options[key] is None for key in ("ipc", "batch", "noise_multiplier", "steps", "target"))
+    unchanged = all(options[key] is None for key in ("ipc", "batch", "noise_multiplier", "steps", "target"))
+    printed = method.printed.get(options["dataset"]) if unchanged and delta == 1e-5 else None
     result = {
         "method": name,
         "dataset": options["dataset"],
         **_epsilons(event, delta, share, auxiliary, conversion),
         "noise_multiplier": noise,
+        "accounted_noise": noise * method.accounted_noise_factor,
         "calibrated_by": options["calibrated_by"] if calibrated else None,
         "steps": steps,
         "batch": batch,
@@ -138,16 +140,17 @@ def _method(name: str, method: Published, delta: float, conversion: str, options
         "theorem": method.theorem,
         "source": method.source,
         "note": method.note,
-        "printed_epsilon": method.printed.get(options["dataset"]) if as_published and delta == 1e-5 else None,
+        "printed_epsilon": printed,
+        "printed_by": None if printed is None else method.printed_by,
         "printed_conversion": method.conversion,
         "actual": None,
         "event": event,
         "share": share,
     }
-    actual = actual_event(method, setting(noise))
+    actual = actual_event(method, setting(noise), images)
     if actual is not None and method.actual is not None:
         costs = _epsilons(actual, delta, share, auxiliary, conversion)
-        result["actual"] = {"reason": method.actual.reason, **costs}
+        result["actual"] = {"reason": method.actual.reason, "attained_by": method.actual.attained_by, **costs}
     return result
 
 
@@ -279,10 +282,9 @@ def _format(result: dict[str, Any]) -> str:
         return f"{label:<20}{value:.6g}" if isinstance(value, float) else f"{label:<20}{value}"
 
     hidden = {"actual", "cross_checks", "largest_true_positive_rate"}
-    if not result.get("auxiliary_epsilon"):
-        hidden.add("auxiliary_epsilon")
-    if result.get("printed_epsilon") is None:
-        hidden.add("printed_conversion")
+    hidden |= set() if result.get("auxiliary_epsilon") else {"auxiliary_epsilon"}
+    hidden |= {"printed_conversion"} if result.get("printed_epsilon") is None else set()
+    hidden |= {"accounted_noise"} if result.get("accounted_noise") == result.get("noise_multiplier") else set()
     shown = [name for name in result if name not in hidden]
     lines = [row(name.replace("_", " "), result[name]) for name in shown if result[name] not in (None, "")]
     if result.get("actual"):

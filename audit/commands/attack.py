@@ -34,10 +34,15 @@ OPTIONS: list[Callable[[Callable[..., Any]], Callable[..., Any]]] = [
                  help="Queries per record: itself and shifts by a pixel."),
     click.option("--delta", type=float, default=1e-5, show_default=True, help="δ of the bound."),
     click.option("--confidence", type=float, default=0.95, show_default=True, help="Of bound and intervals."),
+    click.option("--tries", type=int, default=1, show_default=True,
+                 help="Several tries at one claim (seeds, attacks): divide the error among so many."),
     click.option("--claim", type=float, help="An ε claimed for the method: REFUTED (exit 4) if the bound exceeds it."),
     click.option("--epsilon", type=float, help="Calibrate a private method's noise to this ε at --delta."),
     click.option("--independent-randomness", is_flag=True,
                  help="Every run draws its own networks and noise: the papers' terms; slower."),
+    click.option("--public-draws", type=int, default=1, show_default=True,
+                 help="Divide the runs into this many groups with networks, augmentations and starting noise of their "
+                      "own; intervals are then over draws."),
     click.option("--shuffle-membership", is_flag=True,
                  help="Control: tell the attack coins that decided nothing. It must find nothing."),
     click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything."),
@@ -103,13 +108,18 @@ def loss(**flags: Any) -> int:
 def _run(attack_name: str, flags: dict[str, Any]) -> int:
     from reports.records import schema
 
-    fail_above = flags["fail_above"]
-    if fail_above is not None and not fail_above >= 0:
-        raise BadConfig(f"--fail-above {fail_above}: must be a number, 0 or more")
+    limits = check_limits(flags)
     report = perform_attack(attack_name, flags, lambda line: print(f"audit: {line}", file=sys.stderr, flush=True))
     click.echo(schema.dump(report) if flags["as_json"] else _for_people(report), nl=not flags["as_json"])
-    above = fail_above is not None and report.epsilon.lower > fail_above
-    return 4 if report.verdict == "REFUTED" or above else 0
+    return 4 if report.verdict == "REFUTED" or any(report.epsilon.lower > limit for limit in limits) else 0
+
+
+def check_limits(flags: dict[str, Any]) -> tuple[float, ...]:
+    """--fail-above and --claim, as far as they are given: a certified ε above one of them is exit 4."""
+    fail_above, claim = flags["fail_above"], flags["claim"]
+    if fail_above is not None and not fail_above >= 0:
+        raise BadConfig(f"--fail-above {fail_above}: must be a number, 0 or more")
+    return tuple(limit for limit in (fail_above, claim) if limit is not None)
 
 
 def perform_attack(attack_name: str, flags: dict[str, Any], say: Callable[[str], None]) -> Any:
@@ -138,9 +148,12 @@ def _num_cores() -> int:
 
 
 def _for_people(report: Any) -> str:
-    from reports.words.rounding import down, percent
+    from reports.words.coin_test import describe_coin_test
+    from reports.words.intervals import bracketed
+    from reports.words.rounding import down, percent, up
 
-    roc, bound = report.roc, report.epsilon
+    roc, bound, proved = report.roc, report.epsilon, report.proved
+    said = bracketed(roc.interval_unit)
 
     def with_interval(value: float, interval: tuple[float, float]) -> str:
         return f"{value:.2%} [{interval[0]:.2%}, {interval[1]:.2%}]"
@@ -150,23 +163,32 @@ def _for_people(report: Any) -> str:
         "",
         f"ε              ≥ {down(bound.lower)}  ({percent(bound.confidence)} confidence, δ = {bound.delta:g}, "
         f"{bound.estimator}, {bound.num_trials} coins; a perfect attack would have shown {down(bound.ceiling)})",
-        f"AUC            {roc.auc:.4f} [{roc.auc_interval[0]:.4f}, {roc.auc_interval[1]:.4f}]"
-        f"{'' if roc.interval_unit == 'run' else '  (over the records of one set, as if independent: no more)'}",
+        f"AUC            {roc.auc:.4f} [{roc.auc_interval[0]:.4f}, {roc.auc_interval[1]:.4f}]{said}",
     ]
+    if report.curve_test is not None:
+        found = "REFUTED" if report.curve_test.refuted else "not refuted"
+        lines.append(f"claimed curve  {found}: {describe_coin_test(report.curve_test)}")
+    if proved is not None:
+        lines.insert(
+            3,
+            f"proved         ε ≤ {up(proved.epsilon_pld)} by PLD, {up(proved.epsilon_rdp)} by RDP  "
+            f"(δ = {proved.delta:g}, from the {proved.source})",
+        )
     lines += [
-        f"TPR at FPR {float(rate):.1%} {with_interval(value, roc.tpr_at_fpr_interval[rate])}"
+        f"TPR at FPR {float(rate):.1%} {with_interval(value, roc.tpr_at_fpr_interval[rate])}{said}"
         for rate, value in roc.tpr_at_fpr.items()
     ]
     if report.utility is not None:
-        lines.append(f"accuracy       {with_interval(report.utility.accuracy, report.utility.accuracy_interval)}")
+        accuracy = with_interval(report.utility.accuracy, report.utility.accuracy_interval)
+        lines.append(f"accuracy       {accuracy}{bracketed(report.utility.interval_unit)}")
     lines += [
         f"{protocol.name}: {with_interval(protocol.advantage, protocol.advantage_interval)} over "
-        f"{protocol.num_seeds} runs"
+        f"{protocol.num_seeds} runs{bracketed(protocol.interval_unit)}"
         for protocol in report.protocols
     ]
     lines += [
         f"{group.name:<15}{group.num_records} records, AUC {group.auc:.4f} [{group.auc_interval[0]:.4f}, "
-        f"{group.auc_interval[1]:.4f}], ε ≥ {down(group.epsilon.lower)}"
+        f"{group.auc_interval[1]:.4f}]{said}, ε ≥ {down(group.epsilon.lower)}"
         for group in report.groups
     ]
     return "\n".join([*lines, "", report.pdf])

@@ -71,15 +71,23 @@ def claims(name: str | None, scale: str, seed: int, jobs: int | None, out: Path,
 
 
 def _for_people(claim, findings) -> str:  # type: ignore[no-untyped-def]
+    from audit.claims.accusations import accusations_of
+
     lines = [claim.name, f"  {claim.statement}", f"  {claim.who}; {claim.where}"]
+    for accusation in accusations_of(claim.name):
+        first, *rest = accusation.lines
+        lines += [f"  released code, {first}", *(f"    {line}" for line in rest)]
     if not claim.tests:
         lines.append(f"  NOT TESTABLE HERE  it would take {claim.needs}")
     elif not findings:
         lines.append(f"  not tested yet: audit claims --run {claim.name}")
     for one in findings:
         lines += [
-            f"  {one.verdict}  {one.test} ({one.scale}, {one.confidence:.1%} confidence)",
+            f"  {one.headline}  {one.test} ({one.scale}, {one.confidence:.1%} confidence)",
             f"    threat model: {one.threat_model}",
+            f"    claimed for: {one.claimed_for}",
+            f"    tested in: {one.tested_in}",
+            *([f"    MISMATCH: {'; '.join(one.mismatches)}"] if one.mismatches else []),
             f"    {one.figures}",
             *(f"    {command}" for command in one.commands),
         ]

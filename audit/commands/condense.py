@@ -95,8 +95,6 @@ def condense(**flags: Any) -> int:
         compiled=flags["compiled"],
         by_coins=chosen is not None,
     )
-    if chosen is not None:
-        chosen.check(condensation, pool)
     attached, config = attach_auxiliary(pool, condensation.config, flags["dataset"], flags["data_root"])
     pool, condensation = attached.to(pool.images.device), replace(condensation, config=config)
 

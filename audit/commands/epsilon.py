@@ -10,17 +10,22 @@ import numpy as np
 
 from audit.estimators.bayesian import bound_epsilon_bayesian
 from audit.estimators.clopper_pearson import bound_epsilon_clopper_pearson
+from audit.estimators.coin_curve import refute_curve_from_coins
 from audit.estimators.curve import CurveTest, refute_curve
 from audit.estimators.evidence import RecordEvidence, RunEvidence
 from audit.estimators.gaussian import bound_epsilon_gaussian
 from audit.estimators.one_run import bound_epsilon_one_run_records
+from audit.estimators.one_run_dp import bound_epsilon_one_run_dp
 from audit.estimators.one_run_fdp import bound_epsilon_one_run_fdp
 from audit.estimators.paper_style import estimate_epsilon_paper_style
+from audit.estimators.single_run import splits_one_run
 from audit.estimators.table import Columns, read_evidence
 from audit.estimators.thresholds import Fixed, Grid, MedianOfSplits, Split, ThresholdChoice
 from condensers.errors import BadConfig
+from reports.records.coin_test import CoinTest
 from reports.records.schema import EpsilonBound, dump
-from reports.words.rounding import down
+from reports.words.coin_test import describe_coin_test
+from reports.words.rounding import down, up
 
 Estimator = Callable[..., EpsilonBound]
 FOR_RUNS: dict[str, Estimator] = {
@@ -31,6 +36,7 @@ FOR_RUNS: dict[str, Estimator] = {
 }
 FOR_RECORDS: dict[str, Estimator] = {
     "one-run": bound_epsilon_one_run_records,
+    "one-run-dp": bound_epsilon_one_run_dp,
     "one-run-fdp": bound_epsilon_one_run_fdp,
 }
 NEEDS_DELTA = ("gaussian", "family", "one-run-fdp")
@@ -42,7 +48,7 @@ class EpsilonTable:
     """What `--json` prints."""
 
     bounds: tuple[EpsilonBound, ...]
-    curve_test: CurveTest | None
+    curve_test: CurveTest | CoinTest | None
     notes: tuple[str, ...]
 
 
@@ -138,12 +144,15 @@ def estimate(
         raise BadConfig("--estimator family needs the claimed --rate and --steps")
     available = FOR_RUNS if isinstance(evidence, RunEvidence) else FOR_RECORDS
     chosen = list(available) if estimator == "all" else [estimator]
-    if estimator == "all" and claimed:
+    if estimator == "all" and claimed and available is FOR_RUNS:
         chosen.append("family")
     notes = ["all scores are equal: they say nothing about membership"] if _all_equal(evidence) else []
     if estimator == "all" and delta == 0.0:
         notes += [f"{name} left out: it needs delta > 0" for name in chosen if name in NEEDS_DELTA]
         chosen = [name for name in chosen if name not in NEEDS_DELTA]
+    if estimator == "all" and splits_one_run(evidence, choice):
+        notes.append("one-run-fdp left out: it cannot split the records of a single run; give --threshold grid")
+        chosen = [name for name in chosen if name != "one-run-fdp"]
     settings = {"delta": delta, "confidence": confidence, "choice": choice, "num_tries": tries}
     bounds = [_bound(name, evidence, rate, steps, settings) for name in chosen]
     if sum(bound.kind == "bound" for bound in bounds) > 1:
@@ -172,12 +181,13 @@ def _bound(name: str, evidence: Any, rate: Any, steps: Any, settings: dict[str, 
 
 def _test_claim(
     evidence: Any, choice: ThresholdChoice, confidence: float, tries: int, rate: Any, steps: Any, sigma: float
-) -> CurveTest:
+) -> CurveTest | CoinTest:
     from audit.accounting.curve import tradeoff_curve
     from audit.accounting.events import subsampled_gaussian
 
     event = subsampled_gaussian(sampling_rate=rate, noise_multiplier=sigma, steps=steps)
-    return refute_curve(evidence, tradeoff_curve(event), confidence=confidence, choice=choice, num_tries=tries)
+    refute = refute_curve_from_coins if isinstance(evidence, RecordEvidence) else refute_curve
+    return refute(evidence, tradeoff_curve(event), confidence=confidence, choice=choice, num_tries=tries)
 
 
 def _describe(result: EpsilonTable) -> str:
@@ -197,12 +207,17 @@ def _describe(result: EpsilonTable) -> str:
             + (f", if {extra}" if extra else "")
         )
     if result.curve_test is not None:
-        test = result.curve_test
-        lines.append(
-            f"claimed curve: {'REFUTED' if test.refuted else 'NOT REFUTED'}, p <= {test.p_value:.3g}; at FPR up to "
-            f"{test.false_positive_upper:.4g} the claim needs FNR >= {test.allowed_false_negative_rate:.4g}, "
-            f"observed FNR up to {test.false_negative_upper:.4g}"
-        )
+        lines.append(_describe_test(result.curve_test))
     if all(bound.kind != "bound" or bound.lower == 0.0 for bound in result.bounds):
         lines.append("no positive epsilon is certified: no evidence of a leak, which is no evidence of privacy")
     return "\n".join([*lines, *(f"note: {note}" for note in result.notes)])
+
+
+def _describe_test(test: CurveTest | CoinTest) -> str:
+    if isinstance(test, CoinTest):
+        return f"claimed curve: {'REFUTED' if test.refuted else 'NOT REFUTED'}, {describe_coin_test(test)}"
+    return (
+        f"claimed curve: {'REFUTED' if test.refuted else 'NOT REFUTED'}, p <= {test.p_value:.3g}; at FPR up to "
+        f"{up(test.false_positive_upper, 4)} the claim needs FNR >= {down(test.allowed_false_negative_rate, 4)}, "
+        f"observed FNR up to {up(test.false_negative_upper, 4)}"
+    )

@@ -60,7 +60,8 @@ def _describe(result: Plan) -> str:
     lines = [
         f"To certify {result.tightness:g} of epsilon {result.epsilon:g} at delta {result.delta:g} with "
         f"{result.confidence:.0%} confidence, on the Gaussian mechanism with that epsilon (mu {result.mu:.3g}),",
-        "attacked as well as possible; half of the trials choose the threshold, fit runs come on top.",
+        "attacked as well as possible; half of the trials choose the threshold, fit runs come on top. (An audit that",
+        "chooses the numbers of guesses on its fit runs tests all coins: half of the trials of unit record do.)",
         f"{'estimator':<16}{'unit':<8}{'trials':>12}{'runs':>12}{'expected':>10}{'ceiling':>9}{'time':>10}  assumption",
     ]
     for option in result.options:
@@ -76,7 +77,7 @@ def _describe(result: Plan) -> str:
         if not option.reachable:
             lines.append(
                 f"{option.estimator}: {result.tightness:g} is out of reach; its best is "
-                f"{option.expected_tightness:.2g} of epsilon, at {option.num_trials:,} trials"
+                f"{down(option.expected_tightness)} of epsilon, at {option.num_trials:,} trials"
             )
     if any(option.unit == "record" and option.num_runs is None for option in result.options):
         lines.append("a trial of unit record is one membership coin: runs = coins / records, give --records")

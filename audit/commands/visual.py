@@ -220,7 +220,7 @@ def load_metrics(weights: dict[str, Any], device: str) -> dict[str, Any]:
 
 def _command(config: Any) -> str:
     """The command that gives these bytes again."""
-    parts = ["audit visual", f"--method {config.method}", f"--dataset {shlex.quote(config.dataset)}"]
+    parts = ["audit visual", f"--method {shlex.quote(config.method)}", f"--dataset {shlex.quote(config.dataset)}"]
     parts += [] if config.records is None else [f"--records {config.records}"]
     parts += [f"--{name} {config.method_config[name]}" for name in ("ipc", "init") if name in config.method_config]
     parts += [f"--preset {config.preset}", f"--runs {config.runs}"]
@@ -230,7 +230,7 @@ def _command(config: Any) -> str:
     parts += [] if config.claim is None else [f"--claim {config.claim!r}"]
     parts += [] if config.epsilon is None else [f"--epsilon {config.epsilon!r}"]
     parts += ["--shuffle-membership"] if config.shuffle_membership else []
-    parts += [f"--set {shlex.quote(f'{name}={value}')}" for name, value in config.changes.items()]
+    parts += [f"--set {shlex.quote(f'{name}={value}')}" for name, value in sorted(config.changes.items())]
     return " ".join(parts)
 
 
@@ -240,6 +240,7 @@ def num_cores() -> int:
 
 def for_people(report: Any) -> str:
     from audit.visual import describe_finding
+    from reports.words.intervals import bracketed
     from reports.words.rounding import down, percent, probability
 
     lines = [f"{report.verdict}  {report.verdict_reason}", "", report.finding]
@@ -250,7 +251,7 @@ def for_people(report: Any) -> str:
             f"(adjusted for the number of distances: {probability(finding.p_value_adjusted)})",
             f"{'':<15}ε ≥ {down(finding.bound.lower)} ({percent(finding.bound.confidence)} confidence, δ = "
             f"{finding.bound.delta:g}; had every guess been right: {down(finding.most_certifiable)}), "
-            f"AUC {finding.roc.auc:.4f} [{low:.4f}, {high:.4f}]",
+            f"AUC {finding.roc.auc:.4f} [{low:.4f}, {high:.4f}]{bracketed(finding.roc.interval_unit)}",
         ]
     lines += [f"{left.name:<15}not computed: {left.why}" for left in report.not_computed]
     return "\n".join([*lines, "", report.pdf])

@@ -82,7 +82,7 @@ def _experiment(flags: dict[str, Any]) -> Any:
         raise BadConfig(f"--method {method.name}: claims nothing and has no door to listen at; private are {private}")
     if not 0 < flags["rate"] <= 1:
         raise BadConfig(f"--rate {flags['rate']}: must lie in (0, 1]")
-    changes = split_changes(flags["changes"])
+    changes = split_changes(flags["changes"], flags={})
     check_changes(changes, {"": method.config})
     preset = method.presets.get("worst-case", {})
     config = method.config(**preset | parse_changes(changes, method.config, prefix=""))
@@ -119,35 +119,39 @@ def _class_sizes(method: Any, config: Any, rate: float) -> tuple[float, ...]:
 
 
 def _command(flags: dict[str, Any]) -> str:
+    """The command that gives this record again."""
+    from audit.resolve import split_changes
+
     parts = ["audit worst-case", f"--method {shlex.quote(flags['method'])}"]
     if flags["epsilon"] is not None:
-        parts.append(f"--epsilon {flags['epsilon']:g}")
-    parts += [f"--{name} {flags[name]:g}" for name in ("delta", "rate", "confidence")]
+        parts.append(f"--epsilon {flags['epsilon']!r}")
+    parts += [f"--{name} {flags[name]!r}" for name in ("delta", "rate", "confidence")]
     parts += [f"--{name} {flags[name]}" for name in ("trials", "seed")]
-    return " ".join([*parts, *(f"--set {shlex.quote(pair)}" for pair in flags["changes"])])
+    changes = sorted(split_changes(flags["changes"]).items())
+    return " ".join([*parts, *(f"--set {shlex.quote(f'{name}={value}')}" for name, value in changes)])
 
 
 def _for_people(report: Any) -> str:
-    from reports.words.rounding import percent
+    from reports.words.rounding import down, percent, up
 
     claimed, headline = report.claimed, report.epsilon
     tightness = (
         f"none: {report.tightness_reason}"
         if report.tightness is None
-        else f"{report.tightness:.3f}  (epsilon of the family bound over the epsilon that PLD proves)"
+        else f"{down(report.tightness, 3)}  (epsilon of the family bound over the epsilon that PLD proves)"
     )
     lines = [
         f"{report.verdict}  {report.verdict_reason}",
         "",
-        f"claimed        epsilon {claimed.epsilon_pld:.3f} (PLD), {claimed.epsilon_rdp:.3f} (RDP) at delta "
+        f"claimed        epsilon {up(claimed.epsilon_pld, 3)} (PLD), {up(claimed.epsilon_rdp, 3)} (RDP) at delta "
         f"{claimed.delta:g}, from the {claimed.source}",
         f"tightness      {tightness}",
         f"canary         uses {report.canary_typical_length:.1%} of the clipping norm, at least "
-        f"{report.canary_length:.1%} in every release",
+        f"{down(100 * report.canary_length, 1)}% in every release",
     ]
     lines += [
-        f"{bound.estimator:<17}epsilon >= {bound.lower:.3f}  ({percent(bound.confidence)} confidence, "
-        f"{bound.num_trials} tested runs, ceiling {bound.ceiling:.2f})"
+        f"{bound.estimator:<17}epsilon >= {down(bound.lower, 3)}  ({percent(bound.confidence)} confidence, "
+        f"{bound.num_trials} tested runs, ceiling {down(bound.ceiling)})"
         for bound in report.bounds
     ]
     lines += [

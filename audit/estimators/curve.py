@@ -17,6 +17,7 @@ from scipy import special
 from audit.estimators.evidence import Floats, RunCounts, RunEvidence, check_confidence, check_num_tries, require_runs
 from audit.estimators.thresholds import (
     DEFAULT_CHOICE,
+    SELECTION_SIGNIFICANCE,
     ThresholdChoice,
     agreed_look,
     describe_choice,
@@ -63,7 +64,7 @@ def refute_curve(
     check_confidence(confidence)
     check_num_tries(num_tries)
     significance = 1.0 - confidence
-    errors = count_errors(evidence, choice, lambda looks: normal_gaps(looks, curve, significance / num_tries))
+    errors = count_errors(evidence, choice, lambda looks: normal_gaps(looks, curve, SELECTION_SIGNIFICANCE))
     # The k-th largest of J looks at significance * k / J, divided by the tries: see thresholds.py
     share = share_significance(1.0, num_looks=errors.num_looks, num_agreeing=errors.num_agreeing) / num_tries
     gaps = corners_below(errors, curve, significance * share)

@@ -20,7 +20,10 @@ from audit.estimators.evidence import (
     check_num_tries,
     require_records,
 )
+from audit.estimators.single_run import split_correction
 from audit.estimators.thresholds import (
+    SELECTION_SIGNIFICANCE,
+    Chosen,
     Fixed,
     Grid,
     MedianOfSplits,
@@ -36,13 +39,13 @@ from reports.records.schema import EpsilonBound
 # Fractions of the coins guessed as members, and as non-members, among which a split chooses.
 GUESS_FRACTIONS = (0.0, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 # Every pair of them, in order of preference among equals: most guesses, then the most even pair.
-_GUESS_PAIRS = np.array(
+GUESS_PAIRS = np.array(
     sorted(
         ((first, second) for first in GUESS_FRACTIONS for second in GUESS_FRACTIONS if first + second > 0.0),
         key=lambda pair: (-round(pair[0] + pair[1], 9), abs(pair[0] - pair[1])),
     )
 )
-_MIRROR_PAIRS = np.array([np.argmax(np.equal(_GUESS_PAIRS, pair[::-1]).all(axis=1)) for pair in _GUESS_PAIRS])
+MIRROR_PAIRS = np.array([np.argmax(np.equal(GUESS_PAIRS, pair[::-1]).all(axis=1)) for pair in GUESS_PAIRS])
 ASSUMPTIONS = (
     "every record is in each run independently with probability 1/2",
     "the attack was fitted on other runs",
@@ -134,8 +137,9 @@ def rank_coins(members: Bools, scores: Floats) -> RankedCoins:
 def split_table(num_runs: int, num_records: int, split: Split) -> Bools:
     """Which coins of a table `[test_runs * records]` are chosen on; the others are tested.
 
-    Several test runs are divided as whole runs, a single one by its records. That is valid too: given the coins of
-    the first part, the output is still differentially private in each coin of the second.
+    Several test runs are divided as whole runs, a single one by its records. Given the coins of the first part the
+    output is still differentially private in each coin of the second, but the numbers of guesses then depend on the
+    output: see single_run.py.
     """
     num_parts = num_runs if num_runs > 1 else num_records
     if num_parts < 2:
@@ -149,16 +153,20 @@ def split_table(num_runs: int, num_records: int, split: Split) -> Bools:
 
 
 def choose_fractions(coins: RankedCoins, objective: Objective) -> Floats:
-    """The fractions of the grid, `[..., 2]` for positive and negative guesses, with the best bound on these coins.
+    """The fractions of the grid, `[..., 2]` for positive and negative guesses, with the best bound on these coins."""
+    numbers = (GUESS_PAIRS * coins.num_coins).astype(np.int64)
+    return best_pair(objective(coins.guess(numbers[:, 0], numbers[:, 1])))
+
+
+def best_pair(bounds: Floats) -> Floats:
+    """The pair of fractions `[..., 2]` with the best of the bounds `[..., pairs]`.
 
     Where a pair and its mirror image do equally well, the larger number serves for both: equals are decided without
     favouring either label, so that swapping labels and negating scores changes nothing.
     """
-    numbers = (_GUESS_PAIRS * coins.num_coins).astype(np.int64)
-    bounds = objective(coins.guess(numbers[:, 0], numbers[:, 1]))
     best = np.argmax(bounds, axis=-1)[..., None]
-    tied = np.take_along_axis(bounds, best, axis=-1) == np.take_along_axis(bounds, _MIRROR_PAIRS[best], axis=-1)
-    chosen = _GUESS_PAIRS[best[..., 0]]
+    tied = np.take_along_axis(bounds, best, axis=-1) == np.take_along_axis(bounds, MIRROR_PAIRS[best], axis=-1)
+    chosen = GUESS_PAIRS[best[..., 0]]
     return np.where(tied, chosen.max(axis=-1, keepdims=True), chosen)
 
 
@@ -188,6 +196,11 @@ def count_guesses(members: Bools, scores: Floats, choice: ThresholdChoice, objec
                 thresholds=np.concatenate([part.thresholds for part in parts], axis=-1),
                 num_agreeing=choice.num_agreeing,
             )
+        case Chosen():
+            wanted = np.array([choice.positive_fraction, choice.negative_fraction])
+            # A fraction k / n that was read off k of n guesses must give k again.
+            numbers = (wanted * coins.num_coins + 1e-6).astype(np.int64)
+            return coins.guess(numbers[:1], numbers[1:])
         case Grid():
             return coins.guess(*_declared_numbers(coins.num_coins, choice.fractions))
 
@@ -226,9 +239,12 @@ def bound_from_records(
     check_delta(delta)
     check_confidence(confidence)
     check_num_tries(num_tries)
-    significance = (1.0 - confidence) / num_tries
+    significance = (1.0 - confidence) / num_tries / split_correction(evidence, choice, delta)
     guesses = count_guesses(
-        evidence.members, evidence.scores, choice, lambda looks: (objective or look_bounds)(looks, significance)
+        evidence.members,
+        evidence.scores,
+        choice,
+        lambda looks: (objective or look_bounds)(looks, SELECTION_SIGNIFICANCE),
     )
     each = share_significance(significance, num_looks=guesses.num_looks, num_agreeing=guesses.num_agreeing)
     bounds = look_bounds(guesses, each)
@@ -253,6 +269,7 @@ def bound_from_records(
             "negative_guesses": int(guesses.num_negatives[look]),
         },
         num_tries=num_tries,
+        guess_fractions=(choice.positive_fraction, choice.negative_fraction) if isinstance(choice, Chosen) else None,
     )
 
 

@@ -25,10 +25,9 @@ from audit.estimators.evidence import (
     check_counts,
     check_delta,
     check_num_tries,
-    check_record_arrays,
 )
 from audit.estimators.guesses import ASSUMPTIONS, GuessCounts, bound_from_records
-from audit.estimators.thresholds import DEFAULT_CHOICE, Split, ThresholdChoice
+from audit.estimators.thresholds import DEFAULT_CHOICE, ThresholdChoice
 from condensers.errors import BadInput
 from reports.records.schema import EpsilonBound
 
@@ -191,23 +190,5 @@ def bound_epsilon_one_run_records(
         delta=delta,
         confidence=confidence,
         choice=choice,
-        num_tries=num_tries,
-    )
-
-
-def bound_epsilon_one_run_split(
-    members: ArrayLike, scores: ArrayLike, *, delta: float, confidence: float, num_tries: int = 1
-) -> EpsilonBound:
-    """Numbers of guesses chosen on the first half of the test runs, applied to the second half only.
-
-    `members` and `scores` are `[test_runs, records]`. A single run is split by records, at random. The significance is
-    divided by `num_tries`, the number of attacks, levels and records tried of which this is one.
-    """
-    coins, checked = check_record_arrays(members, scores)
-    return bound_epsilon_one_run_records(
-        RecordEvidence(members=coins, scores=checked),
-        delta=delta,
-        confidence=confidence,
-        choice=Split(seed=None),
         num_tries=num_tries,
     )

@@ -3,11 +3,10 @@
 
 Assumption: as one_run.py, and the mechanism is Gaussian (mu-GDP), which the claim must grant: an epsilon names the
 one Gaussian curve that has it at delta. Guarantee: under both, the reported epsilon exceeds the true one with
-probability at most 1 - confidence. Unit: records (coins).
+probability at most 1 - confidence; the argument is in recursion.py. Unit: records (coins).
 
-Differs from the paper: the recursion stops as soon as nothing can change any more, since the tail bounds only grow and
-a step that adds nothing is followed by none that does. The largest rejected epsilon is found by bisection; that the
-rejected epsilons form an interval is used for speed only, any rejected epsilon is a valid bound.
+The records of a single run are not split: numbers of guesses chosen on some of its coins depend on its output, and
+that this costs no more than half of the significance is proved for one-run and one-run-dp only (single_run.py).
 """
 
 import numpy as np
@@ -16,6 +15,8 @@ from scipy import special
 from audit.estimators.evidence import Floats, RecordEvidence
 from audit.estimators.gaussian import gaussian_epsilon, require_positive_delta
 from audit.estimators.guesses import GuessCounts, bound_from_records
+from audit.estimators.recursion import LeastWrong, too_many_right
+from audit.estimators.single_run import refuse_split_of_one_run
 from audit.estimators.thresholds import DEFAULT_CHOICE, ThresholdChoice
 from reports.records.schema import EpsilonBound
 
@@ -26,21 +27,9 @@ _BOUND_STEPS = 40
 SELECTION_STEPS = 10
 
 
-def gaussian_rejected(*, num_coins: int, num_guesses: int, num_correct: int, mu: float, significance: float) -> bool:
-    """Whether so many right guesses are too many for a mu-GDP mechanism."""
-    # The recursion of arXiv:2410.22235 with the trade-off function of a Gaussian
-    right = significance * num_correct / num_coins
-    wrong = significance * (num_guesses - num_correct) / num_coins
-    limit = num_guesses / num_coins
-    for index in range(num_correct - 1, -1, -1):
-        if right + wrong > limit:
-            return True
-        grown = float(special.ndtr(special.ndtri(right) - mu))
-        if grown <= wrong:
-            return False
-        right = min(1.0, right + index / (num_guesses - index) * (grown - wrong))
-        wrong = grown
-    return right + wrong > limit
+def least_wrong_of_gaussian(mu: float) -> LeastWrong:
+    """For the trade-off function of a Gaussian: f(1 - R) = Phi(Phi^-1(R) - mu)."""
+    return lambda right: float(special.ndtr(special.ndtri(min(right, 1.0)) - mu))
 
 
 def largest_rejected_mu(
@@ -50,11 +39,11 @@ def largest_rejected_mu(
     low, high = 0.0, _LARGEST_MU
     for _ in range(num_steps):
         middle = (low + high) / 2.0
-        rejected = gaussian_rejected(
+        rejected = too_many_right(
+            least_wrong_of_gaussian(middle),
             num_coins=num_coins,
             num_guesses=num_guesses,
             num_correct=num_correct,
-            mu=middle,
             significance=significance,
         )
         low, high = (middle, high) if rejected else (low, middle)
@@ -71,6 +60,7 @@ def bound_epsilon_one_run_fdp(
 ) -> EpsilonBound:
     """Lower bound from scored membership coins for a mechanism granted to be Gaussian."""
     require_positive_delta(delta, estimator=NAME)
+    refuse_split_of_one_run(evidence, choice, estimator=NAME)
 
     def mus(guesses: GuessCounts, significance: float, num_steps: int) -> Floats:
         return np.array(

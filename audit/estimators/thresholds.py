@@ -9,8 +9,13 @@ here is valid, for whatever attack:
   k = (J + 1) // 2. If each bound exceeds the truth with probability at most s, the expected number that do is at most
   J * s, so by Markov's inequality at least k do with probability at most J * s / k, however dependent the splits are.
   (The same argument for p-values: Rueger 1978; Meinshausen, Meier, Buehlmann 2009, arXiv:0811.2177.)
+- `Chosen`: numbers of guesses chosen on runs that are not tested (fit runs, scored by attacks that were not fitted on
+  them), so that all tested coins are tested. Costs nothing.
 - `Grid`: every rule of a grid declared beforehand, each at significance / (number of rules); the largest bound is
   reported (Bonferroni: the case k = 1 of the line above).
+
+A rule is chosen for a bound at SELECTION_SIGNIFICANCE, whatever the confidence asked for and however many tries share
+the error. The rule is then the same for every confidence, and a bound falls as the confidence rises.
 """
 
 import math
@@ -30,6 +35,7 @@ SPLIT_FRACTIONS = (
     *(0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6),
 )
 GRID_FRACTIONS = (0.0, 0.01, 0.05, 0.2)
+SELECTION_SIGNIFICANCE = 0.05
 
 
 def _check_split(fraction: float) -> None:
@@ -95,7 +101,22 @@ class Grid:
             raise BadConfig(f"grid fractions are {self.fractions!r}; give at least one, each at least 0 and below 1")
 
 
-ThresholdChoice = Fixed | Split | MedianOfSplits | Grid
+@dataclass(frozen=True, kw_only=True)
+class Chosen:
+    """These fractions of the coins are guessed as members and as non-members; `source` says what they were chosen on,
+    which must not be the tested coins."""
+
+    positive_fraction: float
+    negative_fraction: float
+    source: str
+
+    def __post_init__(self) -> None:
+        fractions = (self.positive_fraction, self.negative_fraction)
+        if not (min(fractions) >= 0.0 and sum(fractions) <= 1.0):
+            raise BadConfig(f"fractions of guesses are {fractions!r}; they must be at least 0 and sum to at most 1")
+
+
+ThresholdChoice = Fixed | Split | MedianOfSplits | Chosen | Grid
 DEFAULT_CHOICE = Split()
 
 
@@ -120,6 +141,11 @@ def describe_choice(choice: ThresholdChoice) -> str:
             return f"chosen on a random {choice.fraction:g} of the trials (seed {choice.seed}), tested on the rest"
         case MedianOfSplits():
             return f"median of {choice.num} splits (each at {choice.num_agreeing}/{choice.num} of the significance)"
+        case Chosen():
+            return (
+                f"{choice.positive_fraction:.3g} of the coins guessed as members and {choice.negative_fraction:.3g} as "
+                f"non-members, chosen on {choice.source}"
+            )
         case Grid():
             fractions = ", ".join(f"{fraction:g}" for fraction in choice.fractions)
             return f"grid declared beforehand ({fractions} of either class), Bonferroni"

@@ -26,7 +26,9 @@ from audit.estimators.evidence import (
     require_runs,
 )
 from audit.estimators.thresholds import (
+    SELECTION_SIGNIFICANCE,
     SPLIT_FRACTIONS,
+    Chosen,
     Fixed,
     Grid,
     MedianOfSplits,
@@ -120,6 +122,8 @@ def count_errors_of_scores(
         case MedianOfSplits():
             parts = [_count_split(members, non_members, split, objective) for split in choice.splits]
             return _join(parts, num_agreeing=choice.num_agreeing)
+        case Chosen():
+            raise BadInput("numbers of guesses were chosen, which are for membership coins; runs need a threshold")
         case Grid():
             return _join(_count_sides(np.sort(members), np.sort(non_members), choice.fractions, distinct=True))
 
@@ -247,14 +251,15 @@ def bound_from_runs(
 ) -> EpsilonBound:
     """What every estimator over runs does: check, count the errors of each look, share the significance, report.
 
-    `objective` chooses on the first part of a split; by default the bound itself.
+    `objective` chooses on the first part of a split; by default the bound itself. It is asked at a significance of its
+    own, so that the rule does not depend on confidence and tries.
     """
     require_runs(evidence, estimator=estimator)
     check_delta(delta)
     check_confidence(confidence)
     check_num_tries(num_tries)
     significance = (1.0 - confidence) / num_tries
-    errors = count_errors(evidence, choice, lambda looks: (objective or look_bounds)(looks, significance))
+    errors = count_errors(evidence, choice, lambda looks: (objective or look_bounds)(looks, SELECTION_SIGNIFICANCE))
     each = share_significance(significance, num_looks=errors.num_looks, num_agreeing=errors.num_agreeing)
     bounds = look_bounds(errors, each)
     look = int(agreed_look(bounds, num_agreeing=errors.num_agreeing))

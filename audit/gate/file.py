@@ -15,11 +15,12 @@
     name = "dm on digits"
     command = "lira"                    # or "rmia", "loss", "worst-case"
     method = "dm"
-    shadows = 32
+    shadows = 256
     metrics = ["auc", "tpr at fpr 0.01", "epsilon", "accuracy"]
 
-Every other key is an option of the command of that name (`audit lira --help`), and `set` is a table of settings. So
-what the file says is checked by the same code as what is typed.
+A figure is measured over several draws of the public randomness, 8 unless `public_draws` says otherwise. Every other
+key is an option of the command of that name (`audit lira --help`), and `set` is a table of settings. So what the file
+says is checked by the same code as what is typed.
 """
 
 import tomllib
@@ -33,6 +34,8 @@ from audit.gate.metrics import METRICS
 from condensers.errors import BadConfig
 
 DEFAULT_FALSE_ALARM = 1e-3
+# Public draws behind a recorded figure: its standard error has one degree of freedom fewer.
+DEFAULT_DRAWS, FEWEST_DRAWS = 8, 4
 OWN_KEYS = {"name", "command", "metrics", "level", "epsilon", "delta"}
 # What belongs to the gate and not to one of its items.
 RESERVED = {"confidence", "seed", "out", "json", "fail-above", "claim", "show-records", "jobs"}
@@ -140,7 +143,27 @@ def _regression(entry: dict[str, Any], where: str) -> Item:
     for option in ("level", "epsilon", "delta"):
         if option in entry:
             arguments += [f"--{option}", str(entry[option])]
+    if command in RUN_COMMANDS:
+        arguments += _public_draws(entry, method, where)
     return _checked(Item(name=name, command=command, arguments=tuple(arguments), metrics=tuple(metrics)), where)
+
+
+def _public_draws(entry: dict[str, Any], method: str, where: str) -> list[str]:
+    """The default number of public draws where an entry names none and its runs share their public randomness.
+
+    The error of a figure given one draw says nothing about another build, whose draws are others.
+    """
+    from condensers.registry import get_method
+
+    if entry.get("independent_randomness") is True or get_method(method).releases == "network":
+        return []
+    draws = entry.get("public_draws", DEFAULT_DRAWS)
+    if not _is_count(draws) or draws < FEWEST_DRAWS:
+        raise BadConfig(
+            f"{where}: public_draws={draws!r}: recorded figures need at least {FEWEST_DRAWS} public draws "
+            f"({DEFAULT_DRAWS} unless given)"
+        )
+    return [] if "public_draws" in entry else ["--public-draws", str(draws)]
 
 
 def _arguments(entry: dict[str, Any], where: str) -> list[str]:

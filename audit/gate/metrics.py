@@ -1,9 +1,10 @@
 """Figures that must not get worse: a value, its standard error, and the test of two of them.
 
 A change is held against both errors: Student's t with the fewer degrees of freedom of the two at the significance of
-the test, one-sided. Assumption: the estimate is roughly normal over runs. For epsilon, which is a bound already, the
-bound at that same confidence must exceed the recorded value as well; where nothing leaks this alone is valid whatever
-the law of the scores.
+the test, one-sided. Two builds may have drawn other networks and other starting noise, so errors are over public draws
+(audit/gate/file.py asks for several), or over runs where every run has a draw of its own. Assumption: the estimate is
+roughly normal over them. For epsilon, which is a bound already, the bound at that same confidence must exceed the
+recorded value as well; where nothing leaks this alone is valid whatever the law of the scores.
 """
 
 from collections.abc import Callable
@@ -15,6 +16,7 @@ import numpy as np
 from scipy import stats
 
 from condensers.errors import BadConfig
+from reports.records.intervals import PUBLIC_DRAWS
 
 NUM_RESAMPLES = 50
 NUM_FAMILY_RESAMPLES = 12
@@ -22,7 +24,7 @@ NUM_FAMILY_RESAMPLES = 12
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """A figure over `num_trials` runs; `certain` is a bound that holds at the significance of the test."""
+    """A figure over `num_trials` public draws or independent runs; `certain` is a bound at the test's significance."""
 
     value: float
     standard_error: float
@@ -32,11 +34,15 @@ class Measured:
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """`measure(report, scores, significance)`; `worse` is +1 where more is worse, −1 where less is."""
+    """`measure(report, scores, significance)`; `worse` is +1 where more is worse, −1 where less is.
+
+    `bound` says that the figure is a lower bound, which is rounded down.
+    """
 
     measure: Callable[[Any, tuple[np.ndarray, np.ndarray], float], Measured]
     worse: int
     transcript: bool = False
+    bound: bool = False
 
 
 def threshold(new: Measured, old: Measured, significance: float) -> float:
@@ -53,18 +59,25 @@ def got_worse(metric: str, new: Measured, old: Measured, significance: float) ->
 
 
 def _from_interval(
-    value: float, interval: tuple[float, float], confidence: float, num_runs: int, least: float = 0.0
+    value: float, interval: tuple[float, float], confidence: float, num_units: int, least: float = 0.0
 ) -> Measured:
-    """Standard error from a Student interval (audit/roc.py widens its bootstrap to one)."""
-    if num_runs < 2:
-        return Measured(value=value, standard_error=inf, num_trials=num_runs)
-    reach = (interval[1] - interval[0]) / 2 / float(stats.t.ppf((1 + confidence) / 2, num_runs - 1))
-    return Measured(value=value, standard_error=max(reach, least), num_trials=num_runs)
+    """Standard error from a Student interval (audit/roc.py widens its bootstrap to one), one end of which may be 0 or 1
+    for want of anything beyond."""
+    if num_units < 2:
+        return Measured(value=value, standard_error=inf, num_trials=num_units)
+    reach = max(interval[1] - value, value - interval[0]) / float(stats.t.ppf((1 + confidence) / 2, num_units - 1))
+    return Measured(value=value, standard_error=max(reach, least), num_trials=num_units)
+
+
+def _num_units(report: Any, num_runs: int) -> int:
+    """Public draws, or runs, whichever the intervals are over."""
+    return report.game.public_draws if report.roc.interval_unit == PUBLIC_DRAWS else num_runs
 
 
 def _auc(report: Any, scores: tuple[np.ndarray, np.ndarray], significance: float) -> Measured:  # noqa: ARG001
     roc = report.roc
-    return _from_interval(roc.auc, roc.auc_interval, roc.interval_confidence, report.game.num_test_runs)
+    num_units = _num_units(report, report.game.num_test_runs)
+    return _from_interval(roc.auc, roc.auc_interval, roc.interval_confidence, num_units)
 
 
 def _true_positive_rate(rate: str) -> Callable[[Any, tuple[np.ndarray, np.ndarray], float], Measured]:
@@ -78,7 +91,7 @@ def _true_positive_rate(rate: str) -> Callable[[Any, tuple[np.ndarray, np.ndarra
             value,
             roc.tpr_at_fpr_interval[rate],
             roc.interval_confidence,
-            report.game.num_test_runs,
+            _num_units(report, report.game.num_test_runs),
             least=sqrt(smoothed * (1 - smoothed) / num_members),
         )
 
@@ -86,30 +99,34 @@ def _true_positive_rate(rate: str) -> Callable[[Any, tuple[np.ndarray, np.ndarra
 
 
 def _accuracy(report: Any, scores: tuple[np.ndarray, np.ndarray], significance: float) -> Measured:  # noqa: ARG001
-    num_runs = report.game.num_fit_runs + report.game.num_test_runs
+    num_units = _num_units(report, report.game.num_fit_runs + report.game.num_test_runs)
     return _from_interval(
-        report.utility.accuracy, report.utility.accuracy_interval, report.epsilon.confidence, num_runs
+        report.utility.accuracy, report.utility.accuracy_interval, report.epsilon.confidence, num_units
     )
 
 
 def _epsilon(report: Any, scores: tuple[np.ndarray, np.ndarray], significance: float) -> Measured:
-    from audit.estimators.one_run import bound_epsilon_one_run_split
+    from audit.headline import bound_again
     from condensers.randomness import stream
 
     members, values = scores
     bound = report.epsilon
 
     def lower(rows: np.ndarray, confidence: float) -> float:
-        return bound_epsilon_one_run_split(members[rows], values[rows], delta=bound.delta, confidence=confidence).lower
+        return bound_again(bound, members[rows], values[rows], confidence=confidence).lower
 
     everything, generator = np.arange(len(members)), stream(report.game.seed, "gate", "epsilon")
+    num_units = _num_units(report, len(members))
+    # Whole draws are resampled; the runs of a row share no draw, so either half of the rows has runs of every draw.
+    rows = everything.reshape(-1, num_units)
     resampled = [
-        lower(generator.integers(len(members), size=len(members)), bound.confidence) for _ in range(NUM_RESAMPLES)
+        lower(rows[:, generator.integers(num_units, size=num_units)].ravel(), bound.confidence)
+        for _ in range(NUM_RESAMPLES)
     ]
     return Measured(
         value=bound.lower,
-        standard_error=float(np.std(resampled, ddof=1)),
-        num_trials=len(members),
+        standard_error=float(np.std(resampled) * sqrt(num_units / max(1, num_units - 1))),
+        num_trials=num_units,
         certain=lower(everything, 1 - significance),
     )
 
@@ -155,7 +172,7 @@ METRICS: dict[str, Metric] = {
     "auc": Metric(measure=_auc, worse=1),
     "tpr at fpr 0.01": Metric(measure=_true_positive_rate("0.01"), worse=1),
     "tpr at fpr 0.001": Metric(measure=_true_positive_rate("0.001"), worse=1),
-    "epsilon": Metric(measure=_epsilon, worse=1),
+    "epsilon": Metric(measure=_epsilon, worse=1, bound=True),
     "accuracy": Metric(measure=_accuracy, worse=-1),
-    "tightness": Metric(measure=_tightness, worse=-1, transcript=True),
+    "tightness": Metric(measure=_tightness, worse=-1, transcript=True, bound=True),
 }

@@ -18,6 +18,7 @@ from audit.gate.file import Gate, Item, flags_of
 from audit.gate.metrics import METRICS, Measured, got_worse, threshold
 from audit.store import write_text
 from condensers.errors import AuditError, BadConfig, BadData, Incomplete
+from reports.words.rounding import down, up
 
 BASELINE_SCHEMA = "condensation-audit/baseline/1"
 # Worst first. What a status makes of the exit code: DESIGN.md, "Commands".
@@ -123,10 +124,12 @@ def read_scores(path: Path) -> tuple[np.ndarray, np.ndarray]:
 def judge_guarantee(item: Item, report: Any, command: str) -> Outcome:
     """Refuted by measurement, or not even proved by the ledger, or neither."""
     status, reason = report.verdict, report.verdict_reason
-    proved = None if report.claimed is None else report.claimed.epsilon_pld
+    # At the transcript the claim is what the ledger proves; at other levels it is the guarantee that the file states.
+    claim = report.claimed if item.command == "worst-case" else report.proved
+    proved = None if claim is None else claim.epsilon_pld
     if status != "REFUTED" and item.epsilon is not None and proved is not None and proved > item.epsilon * (1 + 1e-6):
         status = "NOT GUARANTEED"
-        reason = f"The ledger of what ran proves epsilon = {proved:.3g}, more than the {item.epsilon:g} that is stated."
+        reason = f"The ledger of what ran proves epsilon = {up(proved)}, more than the {item.epsilon:g} that is stated."
     return Outcome(
         name=item.name,
         status=status,
@@ -149,13 +152,17 @@ def _judge_figure(
     update: bool,
 ) -> Outcome:
     new = METRICS[metric].measure(report, scores, significance)
-    found = f"{metric} is {new.value:.4g}"
+    found = f"{metric} is {_figure(metric, new.value)}"
     if update or old is None:
         status = "RECORDED"
-        reason = f"{found}; recorded for the first time" if old is None else f"{found}; was {old.value:.4g}"
+        reason = (
+            f"{found}; recorded for the first time" if old is None else f"{found}; was {_figure(metric, old.value)}"
+        )
     else:
         status = "REGRESSED" if got_worse(metric, new, old, significance) else "NOT WORSE"
-        reason = f"{found}; recorded {old.value:.4g}; an alarm from {threshold(new, old, significance):.2g} on"
+        reason = (
+            f"{found}; recorded {_figure(metric, old.value)}; an alarm from {threshold(new, old, significance):.2g} on"
+        )
     return Outcome(
         name=f"{item.name}: {metric}",
         status=status,
@@ -165,6 +172,10 @@ def _judge_figure(
         measured=new,
         recorded=old,
     )
+
+
+def _figure(metric: str, value: float) -> str:
+    return down(value, 3) if METRICS[metric].bound else f"{value:.4g}"
 
 
 def settings_of(item: Item, gate: Gate) -> str:

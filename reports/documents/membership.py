@@ -25,6 +25,8 @@ from reports.records.schema import Report
 from reports.records.scores import RecordExposure, ScoreHistogram, check_scores, record_exposure, score_histogram
 from reports.words import membership as words
 from reports.words.bounds import BARS_NOTE, REAL_NOTE, explain_bound, repeat_entries, seen_by
+from reports.words.coin_test import explain_coin_test
+from reports.words.intervals import noted
 from reports.words.roc import explain_outside, explain_roc
 from reports.words.rounding import count
 from reports.words.tables import exposed_table, groups_table, outlook_table, protocols_table, rates_table
@@ -74,6 +76,7 @@ def findings(material: MembershipMaterial) -> tuple[Block, ...]:
         title, said = f"{title}, over what is allowed", f"{said} {explain_outside(report, region, num_nonmembers)}"
     return (
         *sections.opening(report, seen, explain_bound(report.epsilon), control=report.game.membership_shuffled),
+        *(() if report.ladder is None else ladder_section(report.ladder)),
         Columns(
             left=(Heading(text="What was audited"), Definitions(entries=words.explain_game(report))),
             right=(
@@ -101,10 +104,11 @@ def rest(material: MembershipMaterial) -> tuple[Block, ...]:
     return (
         Heading(text="True positive rates at low false positive rates"),
         rates_table(report, material.histogram.num_nonmembers),
+        Prose(text=noted(report.roc.interval_unit), kind="note"),
         *sections.against_claim(report, "Measured ε of every estimator", BARS_NOTE),
         *sections.all_bounds(report.bounds, report.epsilon, ratio=report.paper_style_epsilon, note=words.RATIO_NOTE),
+        *_curve_test(report),
         *_protocols(report),
-        *(() if report.ladder is None else ladder_section(report.ladder)),
         *_outlook(report),
         *sections.threat(report),
         *_exposed(material),
@@ -117,10 +121,15 @@ def rest(material: MembershipMaterial) -> tuple[Block, ...]:
     )
 
 
+def _curve_test(report: Report) -> tuple[Block, ...]:
+    return () if report.curve_test is None else (Prose(text=explain_coin_test(report.curve_test), kind="note"),)
+
+
 def _protocols(report: Report) -> tuple[Block, ...]:
     if not report.protocols:
         return ()
-    return Heading(text="Published protocols, run as published"), protocols_table(report)
+    note = Prose(text=noted(report.protocols[0].interval_unit), kind="note")
+    return Heading(text="Published protocols, run as published"), protocols_table(report), note
 
 
 def _outlook(report: Report) -> tuple[Block, ...]:
@@ -154,7 +163,7 @@ def _exposed(material: MembershipMaterial) -> tuple[Block, ...]:
 def _groups(report: Report) -> tuple[Block, ...]:
     if not report.groups:
         return ()
-    note = Prose(text=words.GROUPS_NOTE, kind="note")
+    note = Prose(text=f"{words.GROUPS_NOTE} {noted(report.roc.interval_unit)}", kind="note")
     return Heading(text="Ordinary records and canaries"), groups_table(report.groups), note
 
 

@@ -17,6 +17,7 @@ from reports.records.allowed import FEWEST, allowed_at, allowed_region, lies_out
 from reports.records.kinds import HasCurve
 from reports.records.scores import Floats
 from reports.records.worst_case import Corner
+from reports.words.intervals import name_interval
 from reports.words.roc import describe_auc, say_rate
 from reports.words.rounding import measured, percent
 
@@ -229,7 +230,7 @@ def _this(report: HasCurve) -> str:
 
 
 def _interval(report: HasCurve) -> str:
-    return f"{percent(report.roc.interval_confidence)} interval over {report.roc.interval_unit}s"
+    return name_interval(percent(report.roc.interval_confidence), report.roc.interval_unit)
 
 
 def _array(report: HasCurve, name: str) -> Floats:

@@ -9,7 +9,10 @@ import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from reports.records.coin_test import CoinTest
+from reports.records.intervals import RUNS
 from reports.records.reading import parse_object, read_record
+from reports.records.scope import Scope
 
 SCHEMA = "condensation-audit/1"
 VERDICTS = ("REFUTED", "NOT REFUTED", "NO CLAIM")
@@ -22,7 +25,8 @@ class EpsilonBound:
     `kind` is "bound" (a lower confidence bound, valid under `assumptions`), "credible" (a Bayesian
     interval) or "no bound" (a point estimate). `unit` is what one trial is: "run" (independent
     condensations) or "record" (independent membership coins). `ceiling` is what a perfect attack would
-    have certified with as many trials. `adjacency` is the neighbouring relation that ε speaks of.
+    have certified with as many trials. `adjacency` is the neighbouring relation that ε speaks of. `guess_fractions`
+    are the shares of the coins guessed as members and as non-members, where other runs chose them.
     """
 
     lower: float
@@ -40,6 +44,7 @@ class EpsilonBound:
     threshold_choice: str = ""
     counts: dict[str, int] = field(default_factory=dict)
     num_tries: int = 1
+    guess_fractions: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,10 +66,13 @@ def claimed_epsilon(claim: Claim | None) -> float | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Roc:
-    """Operating characteristic on the test runs; intervals by bootstrap over runs.
+    """Operating characteristic on the test runs; `interval_unit` (records/intervals.py) says what its intervals
+    are taken over.
 
-    Of a single run nothing but its records can be resampled: `interval_unit` is then "record", and the intervals take
-    the scores of a run for independent. They do not say what another run would show.
+    "public draws": they say what another audit would show, with other networks and other starting noise. "runs, given
+    this public randomness": they say what other runs with the same would show. "runs": every run has its own.
+    "records": of a single run nothing but its records can be resampled, as if their scores were independent; that does
+    not say what another run would show.
     `curve` holds `false_positive_rate`, `true_positive_rate`, `lower` and `upper` of the latter on a
     fixed grid of the former.
     """
@@ -77,7 +85,7 @@ class Roc:
     balanced_accuracy_interval: tuple[float, float]
     interval_confidence: float
     curve: dict[str, list[float]]
-    interval_unit: str = "run"
+    interval_unit: str = RUNS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,11 +95,12 @@ class Utility:
     accuracy: float
     accuracy_interval: tuple[float, float]
     measured_on: str
+    interval_unit: str = RUNS
 
 
 @dataclass(frozen=True, kw_only=True)
 class Game:
-    """How membership was decided and who knew what."""
+    """How membership was decided and who knew what. `public_draws` are independent draws of the public randomness."""
 
     num_records: int
     num_classes: int
@@ -102,6 +111,7 @@ class Game:
     public_randomness: str
     membership_shuffled: bool
     seed: int
+    public_draws: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,6 +135,7 @@ class Protocol:
     advantage_interval: tuple[float, float]
     num_seeds: int
     note: str
+    interval_unit: str = RUNS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,7 +207,11 @@ class RecordGroup:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """One audit, whole."""
+    """One audit, whole.
+
+    `claimed` is what the verdict is about: stated with --claim, or else what the ledger proves. `proved` is what the
+    accountants prove for the ledger of what ran, None where the method has none.
+    """
 
     command: str
     method: str
@@ -225,6 +240,9 @@ class Report:
     ladder: Ladder | None = None
     schema: str = SCHEMA
     groups: tuple[RecordGroup, ...] = ()
+    curve_test: CoinTest | None = None
+    proved: Claim | None = None
+    scope: Scope | None = None
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:

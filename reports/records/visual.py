@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reports.records.schema import VERDICTS, Claim, EpsilonBound, Game, Roc
+from reports.records.scope import Scope
 
 VISUAL_SCHEMA = "condensation-audit-visual/1"
 NEAREST_SCHEMA = "condensation-audit-nearest/1"
@@ -88,6 +89,7 @@ class VisualReport:
     digest: str
     run_directory: str
     pdf: str
+    scope: Scope | None = None
     utility: None = None
     tradeoff: None = None
     attack: str = "visual"

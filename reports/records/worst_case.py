@@ -8,6 +8,7 @@ from typing import Any
 
 from reports.records.reading import parse_object, read_record
 from reports.records.schema import SCHEMA, VERDICTS, Claim, EpsilonBound, Outlook, Roc, Tradeoff
+from reports.records.scope import Scope
 
 ATTACK = "worst-case"
 
@@ -81,6 +82,7 @@ class WorstCaseReport:
     roc: Roc | None = None
     tradeoff: Tradeoff | None = None
     outlook: tuple[Outlook, ...] = ()
+    scope: Scope | None = None
     utility: None = None
     pdf: str = "report.pdf"
     attack: str = ATTACK

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from reports.records.kinds import AuditRecord
-from reports.records.schema import Claim, EpsilonBound, claimed_epsilon
+from reports.records.schema import Claim, EpsilonBound, Report, claimed_epsilon
 from reports.records.worst_case import WorstCaseReport
 from reports.words.rounding import count, decimals_apart, down, percent, small, up
 from reports.words.table import Column, Table
@@ -76,12 +76,10 @@ def explain_claim(report: AuditRecord) -> str:
     if claim is None:
         return "Nothing: no ε is claimed for this method, so there is nothing to refute."
     decimals = decimals_apart(report.epsilon.lower, claimed_epsilon(claim))
-    figures = [
-        f"ε\u00a0=\u00a0{up(value, decimals)}" for value in (claim.epsilon_rdp, claim.epsilon_pld) if value is not None
-    ]
-    if len(figures) == 2:
-        figures = [f"{figures[0]} by RDP", f"{figures[1]} by PLD"]
-    text = f"{' and '.join(figures) or 'no figure'} at {say_delta(claim.delta)}. Source: {claim.source.rstrip('.')}."
+    text = f"{_figures(claim, decimals)}. Source: {claim.source.rstrip('.')}."
+    proved = report.proved if isinstance(report, Report) else None
+    if proved is not None and proved != claim:
+        text += f" The {proved.source} proves {_figures(proved, 2)}."
     if claim.delta != report.epsilon.delta:
         text += f" The measured bound is for another δ: {say_delta(report.epsilon.delta)}."
     strictest = claimed_epsilon(claim)
@@ -90,6 +88,16 @@ def explain_claim(report: AuditRecord) -> str:
             " The claim lies above the ceiling: this audit had too few trials to refute it, whatever the method does."
         )
     return text
+
+
+def _figures(claim: Claim, decimals: int) -> str:
+    """ε by every accountant that states one, rounded up, and δ."""
+    figures = [
+        f"ε\u00a0=\u00a0{up(value, decimals)}" for value in (claim.epsilon_rdp, claim.epsilon_pld) if value is not None
+    ]
+    if len(figures) == 2:
+        figures = [f"{figures[0]} by RDP", f"{figures[1]} by PLD"]
+    return f"{' and '.join(figures) or 'no figure'} at {say_delta(claim.delta)}"
 
 
 def explain_headline(bound: EpsilonBound, *, resting: str = "verdict") -> str:

@@ -4,6 +4,7 @@ import math
 
 from reports.records.schema import Report, claimed_epsilon
 from reports.words.bounds import explain_claim, many_audits, say_unit
+from reports.words.intervals import explain_intervals
 from reports.words.rounding import count, down, measured, measured_percent, percent, up
 
 RATIO_NOTE = (
@@ -83,17 +84,15 @@ def key_numbers(report: Report) -> tuple[tuple[str, str, str], ...]:
 
 
 def explain_numbers(report: Report) -> str:
-    share = percent(report.roc.interval_confidence)
-    if report.roc.interval_unit == "record":
-        text = (
-            f"Brackets: {share} intervals by bootstrap over the records of the one test run, as if their scores were "
-            "independent: no statement about another run. Chance: AUC ½, TPR = FPR."
-        )
-    else:
-        text = (
-            f"Brackets: {share} intervals over runs; those of the attack by bootstrap "
-            f"over the {count(report.game.num_test_runs)} test runs. Chance: AUC ½, TPR = FPR."
-        )
+    text = explain_intervals(
+        percent(report.roc.interval_confidence),
+        report.roc.interval_unit,
+        report.game.public_draws,
+        count(report.game.num_test_runs),
+    )
+    if report.utility is not None and report.utility.interval_unit != report.roc.interval_unit:
+        text += f" That of the accuracy is over {report.utility.interval_unit}."
+    text += " Chance: AUC ½, TPR = FPR."
     if report.utility is not None:
         text += f" {trained_network(report)} was measured on {report.utility.measured_on.rstrip('.')}."
     return text

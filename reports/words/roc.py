@@ -5,6 +5,7 @@ import numpy as np
 from reports.records.allowed import allowed_at, allowed_region, lies_outside
 from reports.records.kinds import HasCurve
 from reports.records.schema import Roc, Tradeoff
+from reports.words.intervals import bracketed
 from reports.words.rounding import count, decimals_of, measured, percent, up_percent
 
 
@@ -38,7 +39,7 @@ def explain_outside(report: HasCurve, region: Tradeoff, num_nonmembers: int) -> 
 
 def describe_auc(roc: Roc) -> str:
     figure, interval = measured(roc.auc, roc.auc_interval)
-    return f"AUC {figure} {interval}"
+    return f"AUC {figure} {interval}{bracketed(roc.interval_unit)}"
 
 
 def describe_points(report: HasCurve, num_nonmembers: int) -> tuple[tuple[str, ...], ...]:

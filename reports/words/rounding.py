@@ -57,7 +57,9 @@ def probability(value: float) -> str:
 
 
 def percent(value: float, decimals: int | None = None) -> str:
-    """0.001 as 0.1%, 0.95 as 95%."""
+    """0.001 as 0.1%, 0.95 as 95%; what is below 1 is never printed as 100%, unless to a number of decimals."""
+    if decimals is None and value < 1 and f"{100 * value:g}" == "100":
+        return f"{100 * value:.15g}%"
     return f"{100 * value:g}%" if decimals is None else f"{100 * value:.{decimals}f}%".replace("-", "−")
 
 

@@ -1,5 +1,6 @@
 """What is said of `audit visual`, tested or not."""
 
+from reports.records.intervals import RECORDS
 from reports.records.visual import NearestReport, VisualReport
 from reports.words.bounds import sentence
 from reports.words.rounding import count, down, measured, probability
@@ -85,8 +86,8 @@ def roc_title(report: VisualReport) -> str:
 
 
 def roc_note(report: VisualReport) -> str:
-    resampled = "runs"
-    if report.roc.interval_unit == "record":
+    resampled = report.roc.interval_unit
+    if resampled == RECORDS:
         resampled = "the records of the one set, as if their distances were independent: no statement about another set"
     return (
         "Every record of the pool is scored by minus its distance to the nearest synthetic image of its class; band "

@@ -165,7 +165,7 @@ def audited_entries(report: WorstCaseReport) -> tuple[tuple[str, str], ...]:
         (
             "Canary",
             f"Chosen by the adversary; its vectors reach {percent(report.canary_typical_length, 1)} of the clipping "
-            f"norm (root mean square), {percent(report.canary_length, 1)} in the release where they are shortest",
+            f"norm (root mean square), {down(100 * report.canary_length, 1)}% in the release where they are shortest",
         ),
     )
 

@@ -14,30 +14,53 @@ from scipy import stats
 from audit.accounting.curve import TradeoffCurve, tradeoff_curve
 from audit.accounting.epsilon import epsilon_pld
 from audit.accounting.events import subsampled_gaussian
-from audit.estimators import one_run, one_run_fdp
+from audit.estimators import coin_curve, one_run, one_run_dp, one_run_fdp
 from audit.estimators.clopper_pearson import clopper_pearson_epsilons
 from audit.estimators.curve import corners_below, normal_gaps
 from audit.estimators.gaussian import gaussian_epsilon, gaussian_mu, gaussian_mus
-from audit.estimators.guesses import GuessCounts, count_guesses
+from audit.estimators.guesses import GuessCounts, count_guesses, rank_coins
 from audit.estimators.one_run import one_run_lower_bounds
+from audit.estimators.one_run_dp import one_run_dp_lower_bounds
 from audit.estimators.one_run_fdp import largest_rejected_mu
-from audit.estimators.thresholds import Fixed, Grid, MedianOfSplits, Split, ThresholdChoice, share_significance
+from audit.estimators.other_runs import fractions_on_other_runs
+from audit.estimators.recursion import LeastWrong, least_wrong_of_curve, least_wrong_of_point, p_value
+from audit.estimators.thresholds import (
+    SELECTION_SIGNIFICANCE,
+    Fixed,
+    Grid,
+    MedianOfSplits,
+    Split,
+    ThresholdChoice,
+    share_significance,
+)
 from audit.estimators.trials import ErrorCounts, count_errors_of_scores
 
 DELTA = 1e-5
-SELECTION_STEPS = {"one-run": one_run.SELECTION_STEPS, "one-run-fdp": one_run_fdp.SELECTION_STEPS}
+SELECTION_STEPS = {
+    "one-run": one_run.SELECTION_STEPS,
+    "one-run-dp": one_run_dp.SELECTION_STEPS,
+    "one-run-fdp": one_run_fdp.SELECTION_STEPS,
+    "curve": coin_curve.SELECTION_STEPS,
+}
+CHOSEN = "chosen"  # numbers of guesses chosen on other runs of the same audit, three times as many coins
 SIGNIFICANCE = 0.05
 RATE, NOISE, STEPS = 0.3, 1.0, 4
+LEAK = 0.01
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mechanism:
-    """`draw(generator, members)` gives the best attack's scores of trials with that membership."""
+    """`draw(generator, members)` gives the best attack's scores of trials with that membership.
+
+    `epsilon` is that at `delta`; `curve` its trade-off function, where coins are held against it.
+    """
 
     name: str
     epsilon: float
     threshold: float
     draw: Callable[[np.random.Generator, np.ndarray], np.ndarray]
+    delta: float = DELTA
+    curve: LeastWrong | None = None
 
 
 def _draw_subsampled(generator: np.random.Generator, members: np.ndarray) -> np.ndarray:
@@ -50,6 +73,14 @@ def _draw_subsampled(generator: np.random.Generator, members: np.ndarray) -> np.
     return total
 
 
+def _draw_response(generator: np.random.Generator, members: np.ndarray, epsilon: float, leak: float) -> np.ndarray:
+    """Randomised response on every coin, which is told as it is with probability `leak`; ties are broken at random."""
+    wrong = generator.random(members.shape) > np.exp(epsilon) / (1 + np.exp(epsilon))
+    told = generator.random(members.shape) < leak
+    answers = np.where(told, members, members ^ wrong)
+    return (2.0 * answers - 1.0) * np.where(told, 3.0, 1.0) + generator.random(members.shape) - 0.5
+
+
 @cache
 def mechanisms() -> dict[str, Mechanism]:
     mu = float(gaussian_mu(4.0, DELTA))
@@ -60,6 +91,22 @@ def mechanisms() -> dict[str, Mechanism]:
             epsilon=4.0,
             threshold=mu / 2,
             draw=lambda generator, members: generator.standard_normal(members.shape) + mu * members,
+            curve=one_run_fdp.least_wrong_of_gaussian(mu),
+        ),
+        "response": Mechanism(
+            name="response",
+            epsilon=float(np.log(np.e - DELTA * (1 + np.e))),  # at delta: ln((q - delta) / (1 - q))
+            threshold=0.0,
+            draw=lambda generator, members: _draw_response(generator, members, 1.0, 0.0),
+            curve=least_wrong_of_point(1.0, 0.0),
+        ),
+        "leaky": Mechanism(
+            name="leaky",
+            epsilon=1.0,
+            threshold=0.0,
+            draw=lambda generator, members: _draw_response(generator, members, 1.0, LEAK),
+            delta=LEAK,
+            curve=least_wrong_of_point(1.0, LEAK),
         ),
         "laplace": Mechanism(
             name="laplace",
@@ -72,12 +119,14 @@ def mechanisms() -> dict[str, Mechanism]:
             epsilon=epsilon_pld(subsampled_gaussian(sampling_rate=RATE, noise_multiplier=NOISE, steps=STEPS), DELTA),
             threshold=0.0,
             draw=_draw_subsampled,
+            curve=least_wrong_of_curve(true_curve()),
         ),
         "nothing": Mechanism(
             name="nothing",
             epsilon=0.0,
             threshold=0.0,
             draw=lambda generator, members: generator.standard_normal(members.shape),
+            curve=least_wrong_of_point(0.0, 0.0),
         ),
     }
 
@@ -87,12 +136,14 @@ def true_curve() -> TradeoffCurve:
     return tradeoff_curve(subsampled_gaussian(sampling_rate=RATE, noise_multiplier=NOISE, steps=STEPS))
 
 
-def choices(mechanism: Mechanism, num_splits: int = 7) -> dict[str, ThresholdChoice]:
+def choices(mechanism: Mechanism, num_splits: int = 7) -> dict[str, ThresholdChoice | str]:
+    """`CHOSEN` is for records only."""
     return {
         "fixed": Fixed(threshold=mechanism.threshold),
         "split": Split(),
         "median": MedianOfSplits(num=num_splits),
         "grid": Grid(),
+        "chosen": CHOSEN,
     }
 
 
@@ -110,14 +161,15 @@ class RunAudits:
 
     def errors(self, choice: ThresholdChoice, objective: str, num_tries: int) -> tuple[ErrorCounts, float]:
         """Errors of the first `num_tries` attacks and the significance of each look."""
-        significance = SIGNIFICANCE / num_tries
         errors = count_errors_of_scores(
             self.members[:, :num_tries],
             self.non_members[:, :num_tries],
             choice,
-            lambda looks: RUN_OBJECTIVES[objective](looks, significance),
+            lambda looks: RUN_OBJECTIVES[objective](looks, SELECTION_SIGNIFICANCE),
         )
-        each = share_significance(significance, num_looks=errors.num_looks, num_agreeing=errors.num_agreeing)
+        each = share_significance(
+            SIGNIFICANCE / num_tries, num_looks=errors.num_looks, num_agreeing=errors.num_agreeing
+        )
         return errors, each
 
     def bounds(self, estimator: str, choice: ThresholdChoice, num_tries: int) -> np.ndarray:
@@ -154,37 +206,74 @@ def simulate_runs(mechanism: Mechanism, *, num_audits: int, num_attacks: int, pe
 
 @dataclass(frozen=True, kw_only=True)
 class RecordAudits:
-    """Coins and scores `[audits, attacks, test runs, records]`."""
+    """Coins and scores `[audits, attacks, test runs, records]`; those of fit runs likewise, to choose on."""
 
     mechanism: Mechanism
     members: np.ndarray
     scores: np.ndarray
+    fit_members: np.ndarray
+    fit_scores: np.ndarray
 
-    def bounds(self, estimator: str, choice: ThresholdChoice, num_tries: int, delta: float = DELTA) -> np.ndarray:
-        significance = SIGNIFICANCE / num_tries
-        guesses = count_guesses(
-            self.members[:, :num_tries],
-            self.scores[:, :num_tries],
-            choice,
-            lambda looks: record_values(estimator, looks, significance, delta, num_steps=SELECTION_STEPS[estimator]),
+    def guesses(self, estimator: str, choice: ThresholdChoice | str, num_tries: int, delta: float) -> GuessCounts:
+        """Guesses of the first `num_tries` attacks, numbers chosen as the estimator does."""
+
+        def objective(looks: GuessCounts) -> np.ndarray:
+            values = record_values(
+                estimator, looks, SELECTION_SIGNIFICANCE, delta, SELECTION_STEPS[estimator], self.mechanism.curve
+            )
+            return -np.log(values) if estimator == "curve" else values
+
+        members, scores = self.members[:, :num_tries], self.scores[:, :num_tries]
+        if not isinstance(choice, str):
+            return count_guesses(members, scores, choice, objective)
+        shape = (*members.shape[:2], -1)
+        fit_members, fit_scores = self.fit_members[:, :num_tries], self.fit_scores[:, :num_tries]
+        tested = rank_coins(members.reshape(shape), scores.reshape(shape))
+        fractions = fractions_on_other_runs(
+            fit_members.reshape(shape), fit_scores.reshape(shape), objective, num_tested=tested.num_coins
         )
-        each = share_significance(significance, num_looks=guesses.num_looks, num_agreeing=guesses.num_agreeing)
+        numbers = (fractions * tested.num_coins + 1e-6).astype(np.int64)
+        return tested.guess(numbers[..., :1], numbers[..., 1:])
+
+    def bounds(
+        self, estimator: str, choice: ThresholdChoice | str, num_tries: int, delta: float | None = None
+    ) -> np.ndarray:
+        """The best bound of so many attacks, for every audit."""
+        delta = self.mechanism.delta if delta is None else delta
+        guesses = self.guesses(estimator, choice, num_tries, delta)
+        each = share_significance(
+            SIGNIFICANCE / num_tries, num_looks=guesses.num_looks, num_agreeing=guesses.num_agreeing
+        )
         values = agreed(record_values(estimator, guesses, each, delta, num_steps=30), guesses.num_agreeing)
         if estimator == "one-run-fdp":
             values = gaussian_epsilon(values, delta)
         return values.max(axis=-1)
 
+    def curve_refuted(self, choice: ThresholdChoice | str, num_tries: int) -> np.ndarray:
+        """Whether the true curve is refuted from coins."""
+        guesses = self.guesses("curve", choice, num_tries, self.mechanism.delta)
+        each = share_significance(
+            SIGNIFICANCE / num_tries, num_looks=guesses.num_looks, num_agreeing=guesses.num_agreeing
+        )
+        values = record_values("curve", guesses, each, self.mechanism.delta, 30, self.mechanism.curve)
+        return (-agreed(-values, guesses.num_agreeing) <= each).any(axis=-1)
+
 
 def record_values(
-    estimator: str, guesses: GuessCounts, significance: float, delta: float, num_steps: int
+    estimator: str,
+    guesses: GuessCounts,
+    significance: float,
+    delta: float,
+    num_steps: int,
+    curve: LeastWrong | None = None,
 ) -> np.ndarray:
-    """Epsilon (one-run) or mu (one-run-fdp) of each look, computed once for each distinct pair of counts."""
+    """Epsilon (one-run, one-run-dp), mu (one-run-fdp) or p-value (curve) of each look, once for each pair of counts."""
     width = guesses.num_coins + 1
     keys = guesses.num_guesses * width + guesses.num_correct
     seen = np.flatnonzero(np.bincount(keys.ravel())) if width < 3000 else np.unique(keys)
     totals, right = seen // width, seen % width
-    if estimator == "one-run":
-        values = one_run_lower_bounds(
+    if estimator in LOWER_BOUNDS:
+        values = LOWER_BOUNDS[estimator](
             num_coins=guesses.num_coins,
             num_guesses=totals,
             num_correct=right,
@@ -192,22 +281,27 @@ def record_values(
             significance=significance,
             num_steps=num_steps,
         )
+        return values[np.searchsorted(seen, keys)]
+    counts = [
+        {"num_coins": guesses.num_coins, "num_guesses": total, "num_correct": correct}
+        for total, correct in zip(totals.tolist(), right.tolist(), strict=True)
+    ]
+    if estimator == "curve":
+        assert curve is not None
+        values = np.array([p_value(curve, **each, num_steps=num_steps) for each in counts])
     else:
         values = np.array(
             [
-                largest_rejected_mu(
-                    num_coins=guesses.num_coins,
-                    num_guesses=total,
-                    num_correct=correct,
-                    significance=significance,
-                    num_steps=num_steps,
-                )
-                if 2 * correct > total
+                largest_rejected_mu(**each, significance=significance, num_steps=num_steps)
+                if 2 * each["num_correct"] > each["num_guesses"]
                 else 0.0
-                for total, correct in zip(totals.tolist(), right.tolist(), strict=True)
+                for each in counts
             ]
         )
     return values[np.searchsorted(seen, keys)]
+
+
+LOWER_BOUNDS = {"one-run": one_run_lower_bounds, "one-run-dp": one_run_dp_lower_bounds}
 
 
 def simulate_records(
@@ -215,7 +309,15 @@ def simulate_records(
 ) -> RecordAudits:
     generator = np.random.default_rng(seed)
     members = generator.random((num_audits, num_attacks, *shape)) < 0.5
-    return RecordAudits(mechanism=mechanism, members=members, scores=mechanism.draw(generator, members))
+    scores = mechanism.draw(generator, members)
+    fit_members = generator.random((num_audits, num_attacks, 3 * shape[0], shape[1])) < 0.5
+    return RecordAudits(
+        mechanism=mechanism,
+        members=members,
+        scores=scores,
+        fit_members=fit_members,
+        fit_scores=mechanism.draw(generator, fit_members),
+    )
 
 
 def most_exceedances(num_audits: int) -> int:

@@ -1,9 +1,11 @@
-"""Prints the tables of docs/estimators.md: `python tests/calibration/tables.py`, about five minutes on one core.
+"""Prints the tables of docs/estimators.md: `python tests/calibration/tables.py`, some ten minutes on one core; or one
+of them, `python tests/calibration/tables.py calibration`.
 
 How often each bound exceeds a known epsilon, how close it comes by number of trials, and what breaks.
 """
 
 import resource
+import sys
 import time
 from collections.abc import Iterator
 
@@ -11,6 +13,7 @@ import numpy as np
 from scipy import special, stats
 from simulated_audits import (
     DELTA,
+    LEAK,
     NOISE,
     RATE,
     SIGNIFICANCE,
@@ -33,16 +36,20 @@ from audit.estimators.evidence import RecordEvidence, RunCounts, RunEvidence
 from audit.estimators.family import bound_epsilon_family
 from audit.estimators.gaussian import bound_epsilon_gaussian, gaussian_epsilon, gaussian_mu
 from audit.estimators.one_run import bound_epsilon_one_run_records, one_run_ceiling
+from audit.estimators.one_run_dp import bound_epsilon_one_run_dp, one_run_dp_lower_bounds
 from audit.estimators.one_run_fdp import bound_epsilon_one_run_fdp, largest_rejected_mu
 from audit.estimators.trials import upper_limits
 from audit.plan import ESTIMATORS
+from reports.words.rounding import down
 
 NUM_AUDITS = 2000
 CHOICES = ("fixed", "split", "median", "grid")
+RECORD_CHOICES = (*CHOICES, "chosen")
 WITHIN = {
     "clopper-pearson": ("nothing", "gaussian", "laplace", "subsampled"),
     "gaussian": ("nothing", "gaussian"),
-    "one-run": ("nothing", "gaussian", "laplace", "subsampled"),
+    "one-run": ("nothing", "gaussian", "laplace", "response", "leaky", "subsampled"),
+    "one-run-dp": ("nothing", "gaussian", "laplace", "response", "leaky", "subsampled"),
     "one-run-fdp": ("nothing", "gaussian"),
 }
 
@@ -63,8 +70,9 @@ def calibration() -> Iterator[str]:
     allowed = percent(most_exceedances(NUM_AUDITS) / NUM_AUDITS)
     yield f"### Exceedance: % of {NUM_AUDITS} audits with a bound above epsilon (5; {allowed} with sampling error)\n"
     yield "300 trials of each class, or 4 test runs of 100 records. Two figures: one attack / best of five.\n"
-    yield head("mechanism", "epsilon", "estimator", *CHOICES)
-    for name in ("nothing", "gaussian", "laplace", "subsampled"):
+    yield f"response: randomised response; leaky: that, each coin told with probability {LEAK}, at that delta.\n"
+    yield head("mechanism", "epsilon", "estimator", *RECORD_CHOICES)
+    for name in ("nothing", "gaussian", "laplace", "response", "leaky", "subsampled"):
         mechanism = mechanisms()[name]
         runs = simulate_runs(mechanism, num_audits=NUM_AUDITS, num_attacks=5, per_side=300, seed=21)
         records = simulate_records(mechanism, num_audits=NUM_AUDITS, num_attacks=5, shape=(4, 100), seed=22)
@@ -72,6 +80,14 @@ def calibration() -> Iterator[str]:
             if name in inside:
                 game = runs if estimator in ("clopper-pearson", "gaussian") else records
                 yield row(name, f"{mechanism.epsilon:.3f}", estimator, *_exceedances(game, estimator))
+        if mechanism.curve is not None:
+            cells = [
+                " / ".join(
+                    percent(np.mean(records.curve_refuted(choices(mechanism)[choice], tries))) for tries in (1, 5)
+                )
+                for choice in RECORD_CHOICES
+            ]
+            yield row(name, f"{mechanism.epsilon:.3f}", "curve test, coins", *cells)
         if name == "subsampled":
             for label, objective in (("curve test", "curve"), ("family", "gaussian")):
                 cells = [
@@ -81,17 +97,19 @@ def calibration() -> Iterator[str]:
                     )
                     for choice in CHOICES
                 ]
-                yield row(name, f"{mechanism.epsilon:.3f}", label, *cells)
+                yield row(name, f"{mechanism.epsilon:.3f}", label, *cells, "")
 
 
 def _exceedances(game: RunAudits | RecordAudits, estimator: str) -> list[str]:
-    return [
+    own = RECORD_CHOICES if isinstance(game, RecordAudits) else CHOICES
+    cells = [
         " / ".join(
             percent(np.mean(game.bounds(estimator, choices(game.mechanism)[choice], tries) > game.mechanism.epsilon))
             for tries in (1, 5)
         )
-        for choice in CHOICES
+        for choice in own
     ]
+    return [*cells, *("" for _ in range(len(RECORD_CHOICES) - len(own)))]
 
 
 def _gaussian(epsilon: float) -> Mechanism:
@@ -107,7 +125,7 @@ def _gaussian(epsilon: float) -> Mechanism:
 def tightness() -> Iterator[str]:
     yield "### Tightness: median bound / epsilon, by trials (those used to choose included)\n"
     yield 'One attack; "median" is the median of 3 splits.\n'
-    yield head("mechanism", "estimator", "trials", *CHOICES)
+    yield head("mechanism", "estimator", "trials", *RECORD_CHOICES)
     games = [_gaussian(1.0), _gaussian(4.0), mechanisms()["laplace"], mechanisms()["subsampled"]]
     for mechanism in games:
         gaussian = mechanism.name.startswith("gaussian")
@@ -117,10 +135,10 @@ def tightness() -> Iterator[str]:
                     mechanism, num_audits=min(200, 200_000 // per_side), num_attacks=1, per_side=per_side, seed=31
                 )
                 cells = [_median(runs, estimator, choice) for choice in CHOICES]
-                yield row(mechanism.name, estimator, f"{2 * per_side:,} runs", *cells)
+                yield row(mechanism.name, estimator, f"{2 * per_side:,} runs", *cells, "")
         if mechanism.name == "subsampled":
             yield from _family_rows(mechanism)
-        for estimator in ("one-run", *(("one-run-fdp",) if gaussian else ())):
+        for estimator in ("one-run", "one-run-dp", *(("one-run-fdp",) if gaussian else ())):
             for num_records in (128, 1000, 10_000, 50_000):
                 records = simulate_records(
                     mechanism,
@@ -129,7 +147,7 @@ def tightness() -> Iterator[str]:
                     shape=(4, num_records),
                     seed=32,
                 )
-                cells = [_median(records, estimator, choice) for choice in CHOICES]
+                cells = [_median(records, estimator, choice) for choice in RECORD_CHOICES]
                 yield row(mechanism.name, estimator, f"{4 * num_records:,} coins", *cells)
 
 
@@ -143,7 +161,7 @@ def _family_rows(mechanism: Mechanism) -> Iterator[str]:
     for per_side in (256, 1000, 4000):
         runs = simulate_runs(mechanism, num_audits=201, num_attacks=1, per_side=per_side, seed=31)
         cells = [_family(runs, choice) for choice in ("fixed", "split")]
-        yield row(mechanism.name, "family", f"{2 * per_side:,} runs", *cells, "", "")
+        yield row(mechanism.name, "family", f"{2 * per_side:,} runs", *cells, "", "", "")
 
 
 def _family(runs: RunAudits, choice: str) -> str:
@@ -163,7 +181,7 @@ def _family(runs: RunAudits, choice: str) -> str:
         delta=DELTA,
         confidence=1 - SIGNIFICANCE,
     )
-    return f"{bound.lower / runs.mechanism.epsilon:.2f}"
+    return down(bound.lower / runs.mechanism.epsilon)
 
 
 def outside() -> Iterator[str]:
@@ -268,7 +286,7 @@ def _turns_left(first: tuple[int, int, int], second: tuple[int, int, int], third
 
 def ceilings() -> Iterator[str]:
     yield "### Ceilings: what an attack without errors certifies, rule fixed beforehand\n"
-    yield head("n", "clopper-pearson", "gaussian", "bayesian", "one-run", "one-run-fdp")
+    yield head("n", "clopper-pearson", "gaussian", "bayesian", "one-run", "one-run-dp", "one-run-fdp")
     settings = {"delta": DELTA, "confidence": 1 - SIGNIFICANCE}
     for size in (64, 128, 256, 512, 1000):
         runs = RunCounts(true_positives=size, false_negatives=0, false_positives=0, true_negatives=size)
@@ -278,6 +296,9 @@ def ceilings() -> Iterator[str]:
             bound_epsilon_gaussian(runs, **settings).lower,
             bound_epsilon_bayesian(runs, **settings).lower,
             one_run_ceiling(num_coins=size, delta=DELTA, significance=SIGNIFICANCE),
+            one_run_dp_lower_bounds(
+                num_coins=size, num_guesses=size, num_correct=size, delta=DELTA, significance=SIGNIFICANCE
+            ),
             float(gaussian_epsilon(mu, DELTA)),
         ]
         yield row(str(size), *(f"{figure:.3f}" for figure in figures))
@@ -296,10 +317,11 @@ def speed() -> Iterator[str]:
         (bound_epsilon_gaussian, runs),
         (bound_epsilon_bayesian, runs),
         (bound_epsilon_one_run_records, records),
+        (bound_epsilon_one_run_dp, records),
         (bound_epsilon_one_run_fdp, records),
     ):
         cells = []
-        for choice in choices(mechanism).values():
+        for choice in (choices(mechanism)[name] for name in CHOICES):
             started = time.process_time()
             name = estimator(evidence, delta=DELTA, confidence=1 - SIGNIFICANCE, choice=choice).estimator
             cells.append(f"{time.process_time() - started:.2f}")
@@ -326,8 +348,9 @@ def main() -> None:
     truth = epsilon_pld(subsampled_gaussian(sampling_rate=RATE, noise_multiplier=NOISE, steps=STEPS), DELTA)
     print(f"delta {DELTA:g}, confidence {1 - SIGNIFICANCE:g}; gaussian: epsilon 4; laplace: scale 1/2; subsampled")
     print(f"gaussian: rate {RATE}, noise multiplier {NOISE}, {STEPS} steps, epsilon {truth:.3f}\n")
-    for part in (speed, ceilings, calibration, tightness, planned, outside, naive):
-        for line in part():
+    parts = {part.__name__: part for part in (speed, ceilings, calibration, tightness, planned, outside, naive)}
+    for name in sys.argv[1:] or parts:
+        for line in parts[name]():
             print(line, flush=True)
         print()
 

@@ -6,7 +6,8 @@ import torch
 from scipy.stats import binom
 
 from attacks.released import Released, set_signals
-from audit.estimators.one_run import bound_epsilon_one_run_split
+from audit.crossfit import CrossFitted, cross_fit
+from audit.headline import bound_coins
 from condensers.pool import Pool
 from condensers.randomness import stream
 
@@ -48,15 +49,27 @@ def count_certified(num_sets: int) -> tuple[int, int]:
         fit = copies(pool, members[:FIT], generator, IPC - 2)
         released = copies(pool, members[FIT:], generator, IPC)
         scores = set_signals(pool, fit, members[:FIT], None, [released])[FIT:]
+        fitted = cross_fitted(pool, fit, members[:FIT])
         for audit in range(AUDITS_OF_EACH):
             own = slice(num_sets * audit, num_sets * (audit + 1))
-            above += certifies(asserted[FIT:][own], scores[own])
-            found += certifies(members[FIT:][own], scores[own])
+            above += certifies(asserted[FIT:][own], scores[own], fitted)
+            found += certifies(members[FIT:][own], scores[own], fitted)
     return above, found
 
 
-def certifies(members: np.ndarray, scores: np.ndarray) -> bool:
-    return bound_epsilon_one_run_split(members, scores, delta=0.0, confidence=0.95).lower > 0
+def cross_fitted(pool: Pool, fit: Released, members: np.ndarray) -> CrossFitted | None:
+    """The shadows as scored by shadows of the other folds."""
+
+    def score_fold(others: np.ndarray, held: np.ndarray) -> np.ndarray:
+        rows = np.concatenate([others, held])
+        shadows = Released(images=fit.images[rows], labels=fit.labels[rows])
+        return set_signals(pool, shadows, members[others], None)[len(others) :]
+
+    return cross_fit(members, score_fold)
+
+
+def certifies(members: np.ndarray, scores: np.ndarray, fitted: CrossFitted | None) -> bool:
+    return bound_coins(members, scores, delta=1e-5, confidence=0.95, fitted=fitted).lower > 0
 
 
 @pytest.mark.parametrize("num_sets", [1, 2])

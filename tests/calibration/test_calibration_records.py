@@ -17,6 +17,7 @@ from simulated_audits import (
 
 from audit.estimators.evidence import RecordEvidence
 from audit.estimators.one_run import bound_epsilon_one_run_records
+from audit.estimators.one_run_dp import bound_epsilon_one_run_dp
 from audit.estimators.one_run_fdp import bound_epsilon_one_run_fdp
 from audit.estimators.thresholds import Fixed
 
@@ -48,6 +49,23 @@ def test_record_bounds_against_known_epsilon(name, estimator, choice, num_tries,
     assert np.sum(bounds > game.mechanism.epsilon) <= most_exceedances(NUM_AUDITS)
     if least_median is not None:
         assert np.median(bounds) > least_median * game.mechanism.epsilon
+
+
+@pytest.mark.parametrize("num_tries", [1, 5])
+@pytest.mark.parametrize("choice", ["split", "chosen"])
+@pytest.mark.parametrize(
+    ("name", "least_median"),
+    [("gaussian", 0.1), ("response", 0.3), ("leaky", 0.2), ("nothing", None)],
+)
+def test_recursion_against_known_epsilon(name, choice, num_tries, least_median):
+    """The estimator of the headline, with the choices that audits make, and the test of the true curve."""
+    game = audits(name)
+    bounds = game.bounds("one-run-dp", choices(game.mechanism)[choice], num_tries)
+    assert np.sum(bounds > game.mechanism.epsilon) <= most_exceedances(NUM_AUDITS)
+    if least_median is not None:
+        assert np.median(bounds) > least_median * game.mechanism.epsilon
+    refuted = game.curve_refuted(choices(game.mechanism)[choice], num_tries)
+    assert np.sum(refuted) <= most_exceedances(NUM_AUDITS)
 
 
 def test_one_run_on_randomised_response_against_exact_tail():
@@ -86,9 +104,19 @@ def test_naive_choice_of_the_threshold_against_significance():
 def test_simulated_bounds_against_public_functions(choice):
     game = audits("gaussian")
     chosen = choices(game.mechanism, 3)[choice]
-    public = {"one-run": bound_epsilon_one_run_records, "one-run-fdp": bound_epsilon_one_run_fdp}
+    public = {
+        "one-run": bound_epsilon_one_run_records,
+        "one-run-dp": bound_epsilon_one_run_dp,
+        "one-run-fdp": bound_epsilon_one_run_fdp,
+    }
     for name, function in public.items():
         evidence = RecordEvidence(members=game.members[0, 0], scores=game.scores[0, 0])
         single = function(evidence, delta=DELTA, confidence=0.95, choice=chosen)
-        alone = RecordAudits(mechanism=game.mechanism, members=game.members[:1], scores=game.scores[:1])
+        alone = RecordAudits(
+            mechanism=game.mechanism,
+            members=game.members[:1],
+            scores=game.scores[:1],
+            fit_members=game.fit_members[:1],
+            fit_scores=game.fit_scores[:1],
+        )
         assert single.lower == pytest.approx(float(alone.bounds(name, chosen, 1)[0]), abs=1e-4)

@@ -5,7 +5,7 @@ import torch
 from scipy.stats import binom, rankdata
 
 from attacks.released import Released, set_signals
-from audit.estimators.one_run import bound_epsilon_one_run_split
+from audit.headline import bound_coins
 from condensers.dm import DmConfig, condense_dm
 from condensers.pool import Pool
 from condensers.randomness import Randomness, stream
@@ -45,7 +45,7 @@ def test_permuted_membership_against_zero(small_pool: Pool) -> None:
         coins = stream(12, "decoys", number).random(members.shape) < 0.5
         scores = set_signals(pool, released, coins[:FIT], None)[FIT:]
         areas.append(area(coins[FIT:], scores))
-        bound = bound_epsilon_one_run_split(coins[FIT:], scores, delta=0.0, confidence=0.95)
+        bound = bound_coins(coins[FIT:], scores, delta=0.0, confidence=0.95)
         above += bound.lower > 0
     assert above <= binom.isf(0.001, NUM_AUDITS, 0.05)
     deviation = np.sqrt(1 / (12 * members[FIT:].size / 4))

@@ -5,10 +5,11 @@ from calibration.planted_faults import FAULTS, attempts_on, audit_the_set, exami
 
 AT_THE_DOOR = [name for name, fault in FAULTS.items() if fault.level == "transcript"]
 AROUND_IT = [name for name, fault in FAULTS.items() if fault.level == "set"]
-AS_PUBLISHED = {
-    "dosser": {"as_published": True, "optimisation_steps": 60},
-    "ndpdc": {"noise_source": "clock"},
-}
+RESEEDED = [
+    ("dosser", {"noise_source": "clock"}),
+    ("dosser", {"noise_source": "clock", "classes_per_millisecond": 2}),
+    ("ndpdc", {"noise_source": "clock"}),
+]
 
 
 @pytest.mark.parametrize("method", ["ldpdc", "ndpdc"])
@@ -31,9 +32,16 @@ def test_leak_around_the_door_is_refuted_by_the_set(fault, epsilon):
     assert audit_the_set(FAULTS[fault], epsilon=epsilon, trials=400).refuted
 
 
-@pytest.mark.parametrize("method", AS_PUBLISHED)
-def test_variant_as_published_is_refuted(method):
-    attempts = attempts_on(method, epsilon=8.0, trials=1000, **AS_PUBLISHED[method])
+@pytest.mark.parametrize("epsilon", [1.0, 8.0])
+@pytest.mark.parametrize(("method", "variant"), RESEEDED, ids=str)
+def test_noise_seeded_by_the_clock_is_refuted_by_the_seed_search(method, variant, epsilon):
+    attempts = attempts_on(method, epsilon=epsilon, trials=1000, **variant)
+    assert any(attempt.test.refuted for attempt in attempts if attempt.score == "seed search")
+
+
+@pytest.mark.parametrize("where", [{"ipc": 1}, {"augmentation": "none"}], ids=str)
+def test_fresh_noise_of_dosser_without_augmentation_or_at_one_image_is_refuted(where):
+    attempts = attempts_on("dosser", epsilon=8.0, trials=1000, fresh_noise=True, optimisation_steps=60, **where)
     assert any(attempt.test.refuted for attempt in attempts)
 
 

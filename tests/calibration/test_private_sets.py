@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from audit.estimators.one_run import bound_epsilon_one_run_split
 from audit.gate.file import flags_of
+from audit.headline import bound_coins
 from audit.resolve import resolve_config
 from audit.shard import condense, game_of
 from audit.signals import level_signals, told_members
@@ -28,7 +28,7 @@ def certified(method: str, epsilon: float | None, seed: int) -> float:
     shards = {"images": batch.images.numpy(), "labels": batch.labels.numpy()}
     fit_members = told_members(config, pool.num_records, game.fit_runs)
     coins, scores = score_runs(config, level_signals("set", config, pool, shards, fit_members=fit_members))
-    return bound_epsilon_one_run_split(coins, scores, delta=config.delta, confidence=config.confidence).lower
+    return bound_coins(coins, scores, delta=config.delta, confidence=config.confidence).lower
 
 
 @pytest.mark.slow

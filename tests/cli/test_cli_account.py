@@ -98,11 +98,31 @@ def test_unsound_claims_are_marked_in_words(account: Any) -> None:
     assert "Proposition 1 takes it for a constant and does not hold" in out
 
 
-def test_what_really_runs_is_told(account: Any) -> None:
-    result = json.loads(account("--method", "dosser", "--dataset", "cifar10", "--sigma", "4.2969", "--json")[1])
-    assert result["epsilon_rdp"] == pytest.approx(0.956, abs=1e-3)
-    assert result["actual"]["epsilon_rdp"] == pytest.approx(5.03, abs=6e-3)
-    assert "200 000 optimisation steps" in result["actual"]["reason"]
+def test_fresh_noise_of_dosser_is_told_where_its_code_has_it(account: Any) -> None:
+    arguments = ("--method", "dosser", "--dataset", "cifar10", "--sigma", "4.2969")
+    many = json.loads(account(*arguments, "--json")[1])
+    assert many["epsilon_rdp"] == pytest.approx(0.956, abs=1e-3)
+    assert many["actual"] is None
+    assert "seeded by the clock" in many["note"]
+    one = json.loads(account(*arguments, "--ipc", "1", "--json")[1])
+    assert one["epsilon_rdp"] == many["epsilon_rdp"]
+    assert one["actual"]["epsilon_rdp"] == pytest.approx(7.262, abs=1e-3)
+    assert "at one image per class, or without augmentation" in one["actual"]["reason"]
+
+
+def test_who_printed_an_epsilon_and_what_it_was_accounted_with_is_told(account: Any) -> None:
+    """DP-CGAN's script stops when its own accountant, with σ·C = 1.232 and Mironov's conversion, passes 9.6."""
+    arguments = ("--method", "dp-cgan", "--dataset", "mnist")
+    result = json.loads(account(*arguments, "--conversion", "mironov", "--json")[1])
+    assert result["printed_epsilon"] == 9.6 == pytest.approx(result["epsilon_rdp"], abs=1e-3)
+    assert (result["noise_multiplier"], result["accounted_noise"]) == (1.12, pytest.approx(1.232))
+    assert result["printed_by"].startswith("DP-CGAN")
+    assert "PSG" in result["note"]
+    assert result["epsilon_pld"] == pytest.approx(8.166, abs=1e-3)
+    assert result["actual"]["epsilon_pld"] == pytest.approx(58.98, abs=0.01)
+    out = account(*arguments)[1]
+    assert "accounted noise     1.232" in out
+    assert "accounted noise" not in account("--method", "ldpdc", "--dataset", "mnist")[1]
 
 
 def test_auxiliary_share_is_added(account: Any) -> None:

@@ -111,7 +111,7 @@ extra | unexpected extra argument
 --ipc 0 | --ipc 0: at least 1
 --ipc -1 | --ipc -1: at least 1
 --ipc HUGE | the smallest class of digits has 20 records
---ipc 20 --init real | needs 20 records of every class in every run
+--ipc 20 --init real | --ipc 20 with real images: the smallest class counts 10 records per run on average
 --ipc 1 --ratio 0.1 | --ipc and --ratio say the same thing
 --ratio nan | --ratio nan: must lie in (0, 1]
 --ratio 0 | --ratio 0.0: must lie in (0, 1]

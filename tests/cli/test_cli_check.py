@@ -21,10 +21,12 @@ rate = 1.0
 REGRESSION = """
 [[regression]]
 name = "dm"
+command = "rmia"
 method = "dm"
 records = 100
-shadows = 24
-test_runs = 6
+shadows = 32
+test_runs = 8
+public_draws = 4
 metrics = ["auc", "accuracy", "epsilon", "tpr at fpr 0.01"]
 set = { iterations = 2, width = 4, depth = 1, "victim.epochs" = 2, "victim.width" = 4, "victim.depth" = 1 }
 """
@@ -71,6 +73,34 @@ def test_less_noise_than_stated_is_not_guaranteed(tmp_path, monkeypatch, capsys)
     assert out.startswith("NOT GUARANTEED")
 
 
+SET_LEVEL = """
+[[guarantee]]
+name = "promised"
+method = "ndpdc"
+level = "{level}"
+epsilon = {epsilon}
+records = 200
+shadows = 24
+shard_runs = 24
+set = {{ noise_multiplier = 0.5, batch = 5, iterations = 3, width = 4, depth = 1, "victim.epochs" = 2 }}
+"""
+
+
+@pytest.mark.parametrize("level", ["set", "model"])
+def test_promise_that_the_ledger_does_not_prove_is_not_guaranteed_at_every_level(level, tmp_path, monkeypatch, capsys):
+    (tmp_path / "privacy.toml").write_text(SET_LEVEL.format(level=level, epsilon=1.0))
+    code, out, _ = run(monkeypatch, capsys, tmp_path, "check", "--jobs", "1")
+    assert code == 4
+    assert out.startswith("NOT GUARANTEED  promised")
+    assert "proves epsilon = 16.37" in out
+
+
+def test_promise_that_the_ledger_proves_is_not_refuted_at_level_set(tmp_path, monkeypatch, capsys):
+    (tmp_path / "privacy.toml").write_text(SET_LEVEL.format(level="set", epsilon=17.0))
+    code, out, _ = run(monkeypatch, capsys, tmp_path, "check", "--jobs", "1")
+    assert (code, out.splitlines()[0]) == (0, "NOT REFUTED  promised")
+
+
 def test_crash_is_exit_1_and_no_finding(tmp_path, monkeypatch, capsys):
     (tmp_path / "privacy.toml").write_text(GUARANTEE)
 
@@ -102,7 +132,7 @@ def test_recorded_figures_are_tested_and_updated(tmp_path, monkeypatch, capsys):
     assert code == 4
     assert out.count("NOT WORSE") == 3
     assert out.count("REGRESSED") == 1
-    (tmp_path / "privacy.toml").write_text(REGRESSION.replace("shadows = 24", "shadows = 20"))
+    (tmp_path / "privacy.toml").write_text(REGRESSION.replace("shadows = 32", "shadows = 36"))
     code, _, err = run(monkeypatch, capsys, tmp_path, "check", "--jobs", "1")
     assert code == 2
     assert "settings have changed" in err

@@ -1,6 +1,7 @@
 """`audit compare` and `audit ladder`, small."""
 
 import json
+import shlex
 import sys
 
 import pytest
@@ -25,14 +26,40 @@ def run(monkeypatch, capsys, folder, *arguments):
 
 def test_compare_scores_every_entry_on_the_same_test_runs(tmp_path, monkeypatch, capsys):
     attacks = "loss:model,rmia:model:4,lira:model:18,lira:set"
-    code, out, _ = run(monkeypatch, capsys, tmp_path, "compare", "--attacks", attacks, *SMALL, "--json")
+    code, out, _ = run(monkeypatch, capsys, tmp_path, "compare", "--attacks", attacks, *SMALL, "--tries", "2", "--json")
     record = json.loads(out)
     assert code == 0
     assert [entry["num_fit_runs"] for entry in record["entries"]] == [0, 4, 18, 18]
-    assert {entry["epsilon"]["num_tries"] for entry in record["entries"]} == {4}
+    assert {entry["epsilon"]["num_tries"] for entry in record["entries"]} == {8}, "tries times entries"
+    fitted = ["fit runs" in entry["epsilon"]["threshold_choice"] for entry in record["entries"]]
+    assert fitted == [False, False, True, True]
     assert record["entries"][1]["num_records"] < record["entries"][0]["num_records"]
     (folder,) = (tmp_path / "runs").glob("compare-*")
     assert (folder / "roc.png").stat().st_size > 10_000
+    kept = (folder / "report.json").read_bytes()
+
+    # Its command gives its bytes again, into the same folder; other attacks go to another.
+    code, again, _ = run(monkeypatch, capsys, tmp_path, *shlex.split(record["command"])[1:], "--jobs", "1", "--json")
+    assert (code, again) == (0, out)
+    assert record["command"].startswith(f"audit compare --attacks {attacks} ")
+    code, other, _ = run(monkeypatch, capsys, tmp_path, "compare", "--attacks", "loss:model", *SMALL, "--json")
+    assert len(list((tmp_path / "runs").glob("compare-*"))) == 2
+    assert json.loads(other)["digest"] != record["digest"]
+    assert (folder / "report.json").read_bytes() == kept
+
+
+def test_compare_fails_above_what_any_corrected_bound_may_be(tmp_path, monkeypatch, capsys):
+    """Copies of records: certified at level set."""
+    copies = ("--method", "real", "--ipc", "2", "--records", "120", "--shadows", "24", "--jobs", "1")
+    arguments = ("compare", "--attacks", "loss:model,lira:set", *copies, "--set", "victim.epochs=2")
+    code, out, _ = run(monkeypatch, capsys, tmp_path, *arguments, "--json")
+    lowers = [entry["epsilon"]["lower"] for entry in json.loads(out)["entries"]]
+    assert code == 0
+    assert max(lowers) > 0.1
+    for flag in ("--fail-above", "--claim"):
+        assert run(monkeypatch, capsys, tmp_path, *arguments, flag, repr(max(lowers) / 2))[0] == 4
+        assert run(monkeypatch, capsys, tmp_path, *arguments, flag, repr(max(lowers) * 2))[0] == 0
+    assert run(monkeypatch, capsys, tmp_path, *arguments, "--fail-above", "-1")[0] == 2
 
 
 @pytest.mark.parametrize(
@@ -64,8 +91,24 @@ def test_ladder_has_three_rungs_for_a_private_method(tmp_path, monkeypatch, caps
     assert all(row["confidence"] == pytest.approx(1 - 0.05 / 3) for row in rows)
     assert all(row["analytic_epsilon"] <= 8 for row in rows)
     assert rows[2]["lower"] > 3
-    records = [json.loads(path.read_text()) for path in (tmp_path / "runs").glob("lira-ndpdc-*/report.json")]
-    assert [len(record["ladder"]["rows"]) for record in records if record["ladder"]] == [3]
+    (directory,) = (tmp_path / "runs").glob("ladder-ndpdc-*")
+    record = json.loads((directory / "report.json").read_text())
+    assert len(record["ladder"]["rows"]) == 3
+    assert (record["run_directory"], record["level"]) == (directory.name, "set")
+    kept = {path: path.read_bytes() for path in (tmp_path / "runs").glob("lira-*/report.json")}
+    assert len(kept) == 2
+    assert all(json.loads(content)["ladder"] is None for content in kept.values())
+
+    (directory / "report.pdf").unlink()
+    assert run(monkeypatch, capsys, tmp_path, "report", str(directory))[0] == 0
+    assert (directory / "report.pdf").exists()
+    assert "ladder of adversaries" in (directory / "report.html").read_text(encoding="utf-8")
+
+    command = shlex.split(record["command"])[1:]
+    code, again, _ = run(monkeypatch, capsys, tmp_path, *command, "--jobs", "1", "--fail-above", "2", "--json")
+    assert (code, again) == (4, out), "rung 3 certifies more than 2"
+    assert len(list((tmp_path / "runs").iterdir())) == 4
+    assert {path: path.read_bytes() for path in kept} == kept
 
 
 def test_ladder_of_a_private_method_needs_an_epsilon(tmp_path, monkeypatch, capsys):

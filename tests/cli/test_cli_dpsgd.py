@@ -83,3 +83,19 @@ def test_what_needs_a_set_is_refused_in_one_line(command: str, said: str, run: R
     assert said in found.err
     assert len(found.err.splitlines()) == 1
     assert not (tmp_path / "out").exists()
+
+
+def test_stated_claim_stands_beside_what_the_ledger_proves(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit.pipeline, "run_shards", compute_inline)
+    found = run("lira", *TINY, "--claim", "1", "--out", tmp_path)
+    assert "proved         ε ≤ 2.00 by PLD, " in found.out
+    report = json.loads(run("lira", *TINY, "--claim", "1", "--json", "--out", tmp_path).out)
+    assert (report["claimed"]["epsilon_pld"], report["claimed"]["source"]) == (1.0, "stated with --claim")
+    assert (report["proved"]["delta"], report["proved"]["source"]) == (1e-5, "ledger of what ran")
+    assert 1.9 < report["proved"]["epsilon_pld"] <= 2 < report["proved"]["epsilon_rdp"]
+    page = (Path(report["run_directory"]) / "report.html").read_text(encoding="utf-8")
+    assert "Source: stated with --claim. The ledger of what ran proves ε" in page
+    unclaimed = json.loads(run("lira", *TINY, "--json", "--out", tmp_path).out)
+    assert unclaimed["claimed"] == unclaimed["proved"] == report["proved"]

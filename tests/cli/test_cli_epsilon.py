@@ -308,3 +308,28 @@ def test_bad_plan_is_refused_against_one_line(audit: Run, options: tuple[str, ..
     assert outcome.code == 2
     assert outcome.err.count("\n") == 1
     assert words in outcome.err
+
+
+def test_every_estimator_of_records_and_the_claimed_curve_against_schema(audit: Run, tmp_path: Path):
+    path = save(records_table(), tmp_path / "scores.csv")
+    claim = ("--rate", "1", "--steps", "1", "--sigma", "1")
+    outcome = audit("epsilon", path, "--json", *claim)
+    found = json.loads(outcome.out)
+    assert [bound["estimator"] for bound in found["bounds"]] == ["one-run", "one-run-dp", "one-run-fdp"]
+    assert found["curve_test"]["unit"] == "record"
+    assert (outcome.code == 4) == found["curve_test"]["refuted"] == (found["curve_test"]["p_value"] <= 0.05)
+    outcome = audit("epsilon", path, *claim[:4], "--sigma", "4")
+    assert outcome.code == 4
+    assert "claimed curve: REFUTED" in outcome.out
+    alone = json.loads(audit("epsilon", path, "--json", "--estimator", "one-run-dp").out)["bounds"]
+    assert [bound["estimator"] for bound in alone] == ["one-run-dp"]
+
+
+def test_records_of_one_run_leave_out_what_cannot_split_them_against_note(audit: Run, tmp_path: Path):
+    path = save(records_table(num_runs=1, num_records=400), tmp_path / "scores.csv")
+    outcome = audit("epsilon", path, "--json")
+    found = json.loads(outcome.out)
+    assert [bound["estimator"] for bound in found["bounds"]] == ["one-run", "one-run-dp"]
+    assert any("one-run-fdp left out" in note for note in found["notes"])
+    assert audit("epsilon", path, "--estimator", "one-run-fdp").code == 2
+    assert audit("epsilon", path, "--estimator", "one-run-fdp", "--threshold", "grid").code == 0

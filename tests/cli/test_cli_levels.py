@@ -127,3 +127,17 @@ def test_private_methods_at_level_set(method: str, changes: list[str], run: Run,
     outcome = run("lira", "--level", "set", "--method", method, *flags, "--epsilon", "1", "--json", *changes)
     assert outcome.code == 0
     assert json.loads(outcome.out)["verdict"] == "NOT REFUTED"
+
+
+@pytest.mark.parametrize("level", ["set", "model"])
+@pytest.mark.parametrize("method", [("dm", "--set", "iterations=3"), ("real", "--ipc", "1")], ids=lambda m: m[0])
+def test_pool_whose_coins_leave_classes_empty_is_audited(run: Run, tmp_path: Path, level: str, method: tuple[str, ...]):
+    """Two records per class: of 24 runs nearly all lack a class."""
+    name, *changes = method
+    found = run(
+        "lira", "--method", name, "--records", "20", "--shadows", "24", "--level", level, *changes, "--json",
+        "--set", "victim.epochs=2", "--set", "victim.width=4", "--set", "victim.depth=1", "--out", tmp_path,
+    )  # fmt: skip
+    assert found.code == 0
+    assert "22 of 24 runs have no member of some class" in found.err
+    assert 0 <= json.loads(found.out)["roc"]["auc"] <= 1

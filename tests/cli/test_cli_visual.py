@@ -110,7 +110,7 @@ def test_hostile_weights_are_one_line_and_exit_2(run, tmp_path) -> None:
         (("--fail-below-p", "2"), "--fail-below-p 2"),
         (("--jobs", "0"), "--jobs 0"),
         (("--set", "wrong=1"), "no such setting"),
-        (("--init", "real", "--ipc", "9"), "choose a smaller --ipc"),
+        (("--init", "real", "--ipc", "9"), "--ipc 9 with real images"),
         (("--epsilon", "1"), "dm"),
     ],
     ids=str,

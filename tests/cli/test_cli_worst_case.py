@@ -75,6 +75,8 @@ def test_dyn_psg_is_refuted_by_its_own_command(monkeypatch, capsys):
         (("--method", "ldpdc", "--epsilon", "1", "--set", "noise_multiplier=1"), "both decide"),
         (("--method", "ldpdc", "--set", "noise_multiplier=0.002"), "more noise"),
         (("--method", "ldpdc", "--set", "wrong=1"), "no such setting"),
+        (("--method", "dosser", "--set", "fresh_noise=true"), "every visit adds the same noise"),
+        (("--method", "dosser", "--set", "noise_source=clock", "--set", "ipc=1"), "no step of the official code seeds"),
     ],
     ids=str,
 )
@@ -84,6 +86,25 @@ def test_bad_input_is_one_line_and_exit_2(monkeypatch, capsys, arguments, said):
     assert out == ""
     assert said in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("variant", "score"),
+    [
+        (("noise_source=clock",), "seed search"),
+        (("fresh_noise=true", "ipc=1", "optimisation_steps=60"), "likelihood"),
+        (("fresh_noise=true", "augmentation=none", "optimisation_steps=60"), "likelihood"),
+    ],
+    ids=str,
+)
+def test_variants_of_dosser_as_published_are_refuted(monkeypatch, capsys, variant, score):
+    changes = [part for pair in variant for part in ("--set", pair)]
+    code, out, _ = run(
+        monkeypatch, capsys, "--method", "dosser", "--epsilon", "8", "--trials", "1000", "--json", *changes
+    )
+    record = json.loads(out)
+    assert (code, record["verdict"]) == (4, "REFUTED")
+    assert f"the {score} score" in record["verdict_reason"]
 
 
 def test_composed_mechanisms_have_a_verdict_and_no_tightness(monkeypatch, capsys):

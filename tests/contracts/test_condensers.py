@@ -13,6 +13,7 @@ from torch import Tensor
 
 from attacks.victims import VictimConfig, query_victims, train_victims, victim_network
 from condensers.errors import BadConfig
+from condensers.initial import initial_noise
 from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import PublicRandomness, Randomness, stream
 from condensers.registry import Method, Track, all_methods, condense_runs, untracked
@@ -137,6 +138,55 @@ def test_shapes_and_values(method: Method, init: str, small_pool: Pool, small_me
         assert bool(small_members[run, started].all()), "an image started from a record that was left out"
         assert len(started.unique()) == len(started)
     assert bool((batch.initial_records >= 0).any()) == (init == "real")
+
+
+@every_method
+def test_runs_whose_coins_leave_a_class_empty(
+    method: Method, init: str, small_pool: Pool, small_members: Tensor
+) -> None:
+    """The game allows every outcome of its coins: run 1 lacks class 1, run 2 everybody, run 3 has one of class 2."""
+    members = small_members.clone()
+    _, second, third = small_pool.class_slices
+    members[1, second] = False
+    members[2] = False
+    members[3, third] = False
+    members[3, third.start] = True
+    batch = condense(method, init, small_pool, members)
+    assert bool(released(batch).isfinite().all())
+    usual = condense(method, init, small_pool, small_members)
+    for run in (0, 4):
+        torch.testing.assert_close(released(batch)[run], released(usual)[run], rtol=1e-4, atol=1e-5)
+    for run, records in enumerate(batch.initial_records):
+        assert bool(members[run, records[records >= 0]].all())
+    if method.private:
+        return
+    noise, _ = initial_noise(
+        batch.images.shape[1], tuple(small_pool.images.shape[1:]), 1, batch.images.device, Randomness(seed=1, runs=(0,))
+    )
+    places = batch.labels[0] == 1
+    torch.testing.assert_close(batch.images[2], noise[0], rtol=0, atol=1e-6, msg="nothing moves a run without members")
+    if method.name != "kip":  # its images take part in the regression onto the other classes
+        assert torch.equal(batch.images[1, places], noise[0, places]), "nothing moves a class without members"
+    if init == "real":
+        assert (batch.initial_records[3] >= 0).sum() == 2 * IPC + 1
+        assert batch.initial_records[2].tolist() == [-1] * batch.images.shape[1]
+
+
+@pytest.mark.parametrize("changes", [{"zca": True}, {"kernel": "conv", "blocks": 1}, {"siamese": "crop"}], ids=str)
+@pytest.mark.parametrize("init", ["random", "real"])
+def test_kip_takes_runs_without_members_in_every_variant(
+    changes: dict[str, Any], init: str, small_pool: Pool, small_members: Tensor
+) -> None:
+    members = small_members[:3].clone()
+    members[1, small_pool.class_slices[1]] = False
+    members[2] = False
+    config = replace(small_config(all_methods()["kip"], init), **changes)
+    randomness = Randomness(seed=1, runs=(0, 1, 2))
+    method = all_methods()["kip"]
+    found, _ = condense_runs(method, small_pool, members, config, class_sizes=SIZES, randomness=randomness)
+    noise, _ = initial_noise(6, (3, 12, 12), 1, found.images.device, randomness)
+    assert bool(found.images.isfinite().all())
+    torch.testing.assert_close(found.images[2], noise[0], rtol=0, atol=1e-5)
 
 
 @every_method

@@ -9,7 +9,8 @@ from audit.estimators.bayesian import bound_epsilon_bayesian
 from audit.estimators.clopper_pearson import bound_epsilon_clopper_pearson
 from audit.estimators.evidence import RunCounts
 from audit.estimators.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
-from audit.estimators.one_run import bound_epsilon_one_run, one_run_p_values
+from audit.estimators.one_run import bound_epsilon_one_run, one_run_lower_bounds, one_run_p_values
+from audit.estimators.one_run_dp import one_run_dp_lower_bounds
 from audit.estimators.one_run_fdp import largest_rejected_mu
 
 
@@ -134,3 +135,25 @@ def test_one_run_fdp_against_plain_recursion():
         assert mu > 0.0
         assert rejected(num_coins, num_guesses, num_correct, mu * (1 - 1e-6))
         assert not rejected(num_coins, num_guesses, num_correct, mu * (1 + 1e-6))
+
+
+@pytest.mark.parametrize(
+    ("coins", "guesses", "correct", "one_run", "recursion"),
+    [(21564, 40, 39, 1.55, 2.01), (100_000, 100, 99, 0.77, 2.94), (21564, 215, 190, 1.616, 1.649),
+     (21564, 2156, 1500, 0.7464, 0.7444)],
+)  # fmt: skip
+def test_one_run_dp_against_facts(coins, guesses, correct, one_run, recursion):
+    """Confidence 95%, delta 1e-5, one-run and the recursion on f_{epsilon,delta}: FACTS.md §3."""
+    counts = {"num_coins": coins, "num_guesses": guesses, "num_correct": correct}
+    digits = {"abs": 5e-5 if one_run < 0.75 else 1e-3 if guesses == 215 else 5e-3}
+    assert one_run_lower_bounds(**counts, delta=1e-5, significance=0.05) == pytest.approx(one_run, **digits)
+    assert one_run_dp_lower_bounds(**counts, delta=1e-5, significance=0.05) == pytest.approx(recursion, **digits)
+
+
+def test_one_run_dp_at_delta_0_against_facts():
+    """At delta 0 up to .015 below the one-run bound, never above it: FACTS.md §3."""
+    counts = {"num_coins": 100_000, "num_guesses": np.array([40, 100, 215, 2156]),
+              "num_correct": np.array([39, 75, 190, 1500]), "delta": 0.0, "significance": 0.05}  # fmt: skip
+    loss = one_run_lower_bounds(**counts) - one_run_dp_lower_bounds(**counts)
+    assert np.all(loss >= 0.0)
+    assert np.all(loss < 0.0155)

@@ -4,20 +4,26 @@ and to row order; unchanged when labels are swapped and scores negated.
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from audit.estimators.bayesian import credible_epsilon
+from audit.accounting.curve import point_curve
+from audit.estimators.bayesian import bound_epsilon_bayesian, credible_epsilon
 from audit.estimators.clopper_pearson import bound_epsilon_clopper_pearson
+from audit.estimators.coin_curve import refute_curve_from_coins
+from audit.estimators.curve import refute_curve
 from audit.estimators.evidence import RecordEvidence, RunCounts, RunEvidence
 from audit.estimators.gaussian import bound_epsilon_gaussian
 from audit.estimators.one_run import bound_epsilon_one_run_records, one_run_lower_bounds
+from audit.estimators.one_run_dp import bound_epsilon_one_run_dp
 from audit.estimators.one_run_fdp import bound_epsilon_one_run_fdp, largest_rejected_mu
-from audit.estimators.thresholds import Fixed, Grid, MedianOfSplits, Split
+from audit.estimators.single_run import splits_one_run
+from audit.estimators.thresholds import Chosen, Fixed, Grid, MedianOfSplits, Split
 
 RUN_ESTIMATORS = [bound_epsilon_clopper_pearson, bound_epsilon_gaussian]
-RECORD_ESTIMATORS = [bound_epsilon_one_run_records, bound_epsilon_one_run_fdp]
+RECORD_ESTIMATORS = [bound_epsilon_one_run_records, bound_epsilon_one_run_dp, bound_epsilon_one_run_fdp]
 CHOICES = [Fixed(threshold=0.5), Split(), MedianOfSplits(num=3), Grid()]
+CHOSEN = Chosen(positive_fraction=0.2, negative_fraction=0.1, source="other runs")
 ORDER_FREE = [Fixed(threshold=0.5), Grid()]
 SLACK = 1e-9
 
@@ -218,6 +224,7 @@ def test_increasing_maps_and_mirror_images_of_records_against_same_bound(estimat
     mirrored = RecordEvidence(members=~evidence.members, scores=-evidence.scores)
     of_map = Fixed(threshold=float(np.exp(0.5) - 7)) if isinstance(choice, Fixed) else choice
     of_mirror = Fixed(threshold=-0.5) if isinstance(choice, Fixed) else choice
+    assume(not (estimator is bound_epsilon_one_run_fdp and splits_one_run(evidence, choice)))
     bound = lower(estimator, evidence, choice=choice)
     assert bound == lower(estimator, mapped, choice=of_map)
     assert bound == lower(estimator, mirrored, choice=of_mirror)
@@ -242,3 +249,65 @@ def test_order_of_records_within_runs_against_same_split_bound(drawn, seed):
     order = np.random.default_rng(seed).permutation(evidence.members.shape[1])
     shuffled = RecordEvidence(members=evidence.members[:, order], scores=evidence.scores[:, order])
     assert lower(bound_epsilon_one_run_records, evidence) == lower(bound_epsilon_one_run_records, shuffled)
+
+
+fewer = settings(max_examples=12, deadline=None)
+levels = st.tuples(st.floats(0.5, 0.9999), st.floats(0.5, 0.9999), st.integers(1, 6), st.integers(1, 6))
+
+
+def bounds_in_order(estimator, evidence, choice, drawn) -> tuple[float, float]:
+    """At the higher confidence with more tries, and at the lower one with fewer."""
+    (low, high), (few_tries, many) = sorted(drawn[:2]), sorted(drawn[2:])
+    return (
+        lower(estimator, evidence, confidence=high, choice=choice, num_tries=many),
+        lower(estimator, evidence, confidence=low, choice=choice, num_tries=few_tries),
+    )
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+@pytest.mark.parametrize("estimator", RUN_ESTIMATORS)
+@given(drawn=evidences, level=levels)
+@fewer
+def test_run_bound_of_every_choice_falls_with_confidence_and_tries_against_order(estimator, choice, drawn, level):
+    """The rule is chosen at a significance of its own: at another confidence the same rule is tested."""
+    stricter, looser = bounds_in_order(estimator, run_evidence(*drawn), choice, level)
+    assert stricter <= looser + SLACK
+
+
+@given(drawn=evidences, level=levels)
+@settings(max_examples=5, deadline=None)
+def test_credible_limit_of_a_split_falls_with_confidence_and_tries_against_order(drawn, level):
+    stricter, looser = bounds_in_order(bound_epsilon_bayesian, run_evidence(*drawn), Split(), level)
+    assert stricter <= looser + SLACK
+
+
+@pytest.mark.parametrize("choice", [*CHOICES, CHOSEN])
+@pytest.mark.parametrize("estimator", RECORD_ESTIMATORS)
+@given(drawn=tables, level=levels)
+@fewer
+def test_record_bound_of_every_choice_falls_with_confidence_and_tries_against_order(estimator, choice, drawn, level):
+    evidence = record_evidence(*drawn)
+    assume(not (estimator is bound_epsilon_one_run_fdp and splits_one_run(evidence, choice)))
+    stricter, looser = bounds_in_order(estimator, evidence, choice, level)
+    assert stricter <= looser + SLACK
+
+
+@pytest.mark.parametrize("choice", [*CHOICES, CHOSEN])
+@given(drawn=tables, level=levels, epsilon=st.floats(0.0, 3.0))
+@fewer
+def test_refuted_curve_stays_refuted_at_less_confidence_and_fewer_tries_against_order(choice, drawn, level, epsilon):
+    evidence, curve = record_evidence(drawn[0], (2, drawn[1][1]), drawn[2]), point_curve(epsilon, 1e-5)
+    (low, high), (few_tries, many) = sorted(level[:2]), sorted(level[2:])
+    strict, loose = (
+        refute_curve_from_coins(evidence, curve, confidence=confidence, choice=choice, num_tries=tries)
+        for confidence, tries in ((high, many), (low, few_tries))
+    )
+    assert loose.refuted or not strict.refuted
+    assert loose.p_value <= strict.p_value + SLACK
+    if choice is not CHOSEN:
+        runs = run_evidence(drawn[0], 2 + drawn[1][0], drawn[1][1], drawn[2])
+        strict, loose = (
+            refute_curve(runs, curve, confidence=confidence, choice=choice, num_tries=tries)
+            for confidence, tries in ((high, many), (low, few_tries))
+        )
+        assert loose.refuted or not strict.refuted

@@ -36,6 +36,56 @@ def test_lira_per_record_against_naive_loop(online):
         np.testing.assert_allclose(scores[:, record], expected, rtol=1e-4, atol=1e-5)
 
 
+def carlini_by_hand(seen: Observations, *, online: bool, fixed: bool) -> np.ndarray:
+    """tensorflow/privacy at 3d499e6, research/mi_lira_2021/plot.py: `generate_ours`, `generate_ours_offline`.
+
+    Facts taken from there: equally many runs of every record, the first ones; medians; np.std, which has ddof 0, per
+    record or (fix_variance) of everything, online that of the runs with the record on both sides; 1e-30 added; the mean
+    over queries; members have the *lower* number, in log density offline as in −ln p_in + ln p_out online.
+    """
+    signals, test = seen.fit_signals.astype(float), seen.test_signals.astype(float)
+    num_records = signals.shape[1]
+    sides = {}
+    for side, members in (("in", seen.fit_members), ("out", ~seen.fit_members)):
+        fewest = min(members[:, record].sum() for record in range(num_records))
+        sides[side] = np.array([signals[members[:, record], record][:fewest] for record in range(num_records)])
+    scores = np.empty(test.shape[:2])
+    for run in range(len(test)):
+        for record in range(num_records):
+            density = {}
+            for side in ("in", "out"):
+                own = sides[side][record]
+                deviation = np.std(sides["in" if online else "out"]) if fixed else np.std(own, axis=0)
+                density[side] = norm.logpdf(test[run, record], np.median(own, axis=0), deviation + 1e-30)
+            printed = -density["in"] + density["out"] if online else density["out"]
+            scores[run, record] = printed.mean()
+    return scores
+
+
+@pytest.mark.parametrize("online", [True, False])
+@pytest.mark.parametrize(("variance", "fit", "fixed"), [("record", 40, False), ("pooled", 40, True), ("auto", 40, True),
+                                                        ("auto", 64, False)])  # fmt: skip
+def test_carlini_estimator_against_formula_of_its_authors(online, variance, fit, fixed):
+    seen, _ = observations_of(fit=fit)
+    found = score_lira(seen, LiraConfig(online=online, variance=variance, estimator="carlini"))
+    expected = -carlini_by_hand(seen, online=online, fixed=fixed)
+    constant = 0.0 if online else 0.5 * np.log(2 * np.pi)  # which changes no order
+    np.testing.assert_allclose(found + constant, expected, rtol=1e-4, atol=1e-5)
+    ours = score_lira(seen, LiraConfig(online=online, variance=variance))
+    assert np.abs(found + constant - ours).max() > 0.05, "it is another estimator"
+
+
+def test_carlini_estimator_bears_a_record_with_one_run_on_a_side():
+    """A deviation of 0 gives scores beyond float32, which are cut to it."""
+    seen, _ = observations_of(fit=8, queries=1)
+    members = seen.fit_members.copy()
+    members[:, 0] = [True] + [False] * 7
+    members[0, 1:], members[1, 1:] = True, False
+    seen = Observations(fit_signals=seen.fit_signals, fit_members=members, test_signals=seen.test_signals)
+    found = score_lira(seen, LiraConfig(variance="record", estimator="carlini"))
+    assert np.isfinite(found).all()
+
+
 def test_pooled_variance_against_naive():
     seen, _ = observations_of(queries=1)
     signals, members = seen.fit_signals[:, :, 0].astype(float), seen.fit_members
@@ -59,6 +109,8 @@ def test_lira_refuses_too_few_runs():
         score_lira(seen, LiraConfig())
     with pytest.raises(BadConfig, match="variance"):
         LiraConfig(variance="none")
+    with pytest.raises(BadConfig, match="estimator='median' is not one of moments, carlini"):
+        LiraConfig(estimator="median")
 
 
 def test_loss_score_against_cross_entropy():

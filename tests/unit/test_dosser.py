@@ -205,11 +205,12 @@ def test_share_is_composed_and_one_number_pays_for_both():
     assert claim_from_ledger(method.plan(without, sizes), 1e-5).epsilon_pld < 0.95
 
 
-def test_as_published_repeats_clean_sums_and_accounts_for_none_of_it(small_pool, small_members):
-    config = DosserConfig(**SMALL | {"noise_multiplier": 1e-4, "optimisation_steps": 12}, auxiliary="noise")
+def test_fresh_noise_repeats_clean_sums_and_accounts_for_none_of_it(small_pool, small_members):
+    changes = {"noise_multiplier": 1e-4, "optimisation_steps": 12, "auxiliary": "noise", "augmentation": "none"}
+    config = DosserConfig(**SMALL | changes)
     heard = []
     _, ledger = condense(
-        replace(config, as_published=True), small_pool, small_members, listeners=[lambda r: heard.append(r.sums)]
+        replace(config, fresh_noise=True), small_pool, small_members, listeners=[lambda r: heard.append(r.sums)]
     )
     assert ledger.entries == tuple(sorted(get_method("dosser").plan(config, SIZES), key=repr))
     order = [int(stream(1, "public", "game", "signal", step).integers(2)) for step in range(12)]
@@ -223,10 +224,24 @@ def test_as_published_repeats_clean_sums_and_accounts_for_none_of_it(small_pool,
     assert len(torch.unique(torch.stack(noises).flatten(1), dim=0)) == len(again)
 
 
-def test_as_published_is_refused_for_a_real_release(small_pool, small_members):
-    config = DosserConfig(**SMALL | {"optimisation_steps": 12}, as_published=True)
+def test_fresh_noise_is_refused_for_a_real_release(small_pool, small_members):
+    config = DosserConfig(**SMALL | {"optimisation_steps": 12, "augmentation": "none"}, fresh_noise=True)
     with pytest.raises(BadConfig, match="can be audited, not used for a release"):
         condense(config, small_pool, small_members, from_operating_system=True)
+
+
+def test_variants_are_offered_only_where_the_official_code_has_them():
+    """With augmentation and ipc > 1 a step seeds the generator before it draws; otherwise it does not."""
+    seeds = {"ipc": 2, "augmentation": "color_crop"}
+    for change in ({"ipc": 1}, {"augmentation": "none"}):
+        assert DosserConfig(**seeds | change, fresh_noise=True).noise_source == "stream"
+        with pytest.raises(BadConfig, match=r"noise_source=clock: .* no step of the official code seeds") as caught:
+            DosserConfig(**seeds | change, noise_source="clock")
+        assert "\n" not in str(caught.value)
+    assert not DosserConfig(**seeds, noise_source="clock").fresh_noise
+    with pytest.raises(BadConfig, match=r"fresh_noise=true: .* every visit adds the same noise") as caught:
+        DosserConfig(**seeds, fresh_noise=True)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

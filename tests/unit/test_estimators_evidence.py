@@ -12,11 +12,12 @@ from audit.estimators.gaussian import bound_epsilon_gaussian
 from audit.estimators.one_run import (
     bound_epsilon_one_run,
     bound_epsilon_one_run_records,
-    bound_epsilon_one_run_split,
 )
+from audit.estimators.one_run_dp import bound_epsilon_one_run_dp
 from audit.estimators.one_run_fdp import bound_epsilon_one_run_fdp
 from audit.estimators.paper_style import estimate_epsilon_paper_style
 from audit.estimators.thresholds import Fixed, Grid, MedianOfSplits, Split
+from audit.headline import bound_coins
 from condensers.errors import BadInput
 
 GENERATOR = np.random.default_rng(3)
@@ -29,7 +30,7 @@ RUN_ESTIMATORS = (
     bound_epsilon_bayesian,
     estimate_epsilon_paper_style,
 )
-RECORD_ESTIMATORS = (bound_epsilon_one_run_records, bound_epsilon_one_run_fdp)
+RECORD_ESTIMATORS = (bound_epsilon_one_run_records, bound_epsilon_one_run_dp, bound_epsilon_one_run_fdp)
 CHOICES = (Fixed(threshold=0.0), Split(), Split(seed=None), MedianOfSplits(num=3), Grid())
 
 
@@ -183,7 +184,6 @@ def test_bounds_say_what_they_are_against_schema(estimator, choice):
 def test_infinite_scores_against_finite_ranks():
     """Ranks are all that counts: an infinite score is a legal extreme."""
     infinite, finite = (
-        bound_epsilon_one_run_split(COINS, np.where(COINS, high, -high), delta=0.0, confidence=0.95)
-        for high in (np.inf, 1.0)
+        bound_coins(COINS, np.where(COINS, high, -high), delta=0.0, confidence=0.95) for high in (np.inf, 1.0)
     )
     assert infinite.lower == finite.lower > 1.0

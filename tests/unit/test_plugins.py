@@ -52,8 +52,8 @@ def score_mine(observations, config):
 FLAGS = {
     "dataset": "digits", "records": 200, "ipc": None, "ratio": None, "init": None, "level": "model",
     "preset": "quick", "changes": (), "test_runs": None, "queries": 1, "delta": 1e-5, "confidence": 0.95, "claim": None,
-    "independent_randomness": False, "shuffle_membership": False, "seed": 0, "device": "cpu", "compiled": "off",
-    "jobs": 1, "shard_runs": None, "data_root": None, "shadows": 16, "epsilon": None,
+    "independent_randomness": False, "shuffle_membership": False, "public_draws": 1, "seed": 0, "device": "cpu",
+    "compiled": "off", "jobs": 1, "shard_runs": None, "data_root": None, "shadows": 16, "epsilon": None,
 }  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from reports.documents.membership import build_membership, gather_membership
 from reports.figures import style
 from reports.figures.canvas import Canvas
 from reports.figures.roc import SCREEN_WIDTH, roc_scales
+from reports.records.coin_test import CoinTest
 from reports.records.gallery import Gallery, Panel
 from reports.records.schema import Ladder, LadderRow, Outlook, Report, dump, load
 from reports.render.html import asset, visible, write_html
@@ -156,7 +157,7 @@ def test_the_same_record_gives_the_same_bytes_against_bytes(tmp_path: Path) -> N
 def test_the_page_says_what_the_record_says_against_text(tmp_path: Path) -> None:
     report, scores = whole_report()
     text = Skeleton(page_of(tmp_path, report, scores)).text
-    order = ("NOT REFUTED", "Key numbers", "over what is allowed", "Analytic against empirical", "The ladder",
+    order = ("NOT REFUTED", "The ladder", "Key numbers", "over what is allowed", "Analytic against empirical",
              "what more runs would buy", "Threat model", "Most exposed", "How to repeat", "cannot tell")  # fmt: skip
     places = [text.index(words, text.index("Attack lira")) for words in order]
     assert places == sorted(places)
@@ -175,6 +176,25 @@ def test_the_page_says_what_the_record_says_against_text(tmp_path: Path) -> None
         assert words in text, words
     for record in report.exposed:
         assert f"{record.auc:.3f}" in text
+
+
+def test_the_test_of_a_curve_stands_below_the_bounds_against_text(tmp_path: Path) -> None:
+    report, scores = whole_report()
+    test = CoinTest(
+        refuted=True,
+        p_value=0.0123,
+        confidence=0.95,
+        curve="privacy loss distribution",
+        counts={"coins": 3000, "guesses": 120, "correct": 99},
+        threshold_choice="chosen on cross-fitted fit runs",
+        correction="one rule, at 0.5 of the significance each",
+        num_tries=2,
+        assumptions=(),
+    )
+    page = Skeleton(page_of(tmp_path, replace(report, curve_test=test), scores)).text
+    assert "REFUTED, 99 right of 120 guesses about 3" in page
+    assert "(p = 0.012)" in page
+    assert "share the error" in page
 
 
 def test_real_images_are_there_on_demand_only_against_image_count(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from test_settings import FLAGS
 
 from audit.resolve import resolve_config
 from audit.summary import most_exposed, score_runs, score_table, summarise
+from condensers.ledger import Event, Poisson
 from condensers.randomness import stream
 from reports.records import schema
 
@@ -36,6 +37,11 @@ def test_a_planted_signal_is_found_and_refutes_a_claim():
     assert report.verdict == "REFUTED"
     assert report.epsilon.unit == "record"
     assert report.epsilon.num_trials == 16 // 2 * 200
+    assert report.epsilon.estimator == "one-run-dp"
+    assert [(bound.estimator, bound.delta) for bound in report.bounds[:3]] == [
+        ("one-run-dp", 1e-5), ("one-run", 1e-5), ("one-run", 0.0)
+    ]  # fmt: skip
+    assert report.curve_test is None
 
 
 def test_shuffled_membership_finds_nothing():
@@ -105,3 +111,43 @@ def test_torch_is_left_with_its_own_generator():
     before = torch.random.get_rng_state()
     summary_of()
     assert torch.equal(before, torch.random.get_rng_state())
+
+
+def private_summary(effect: float, noise: float, **changes):
+    """An audit of a private method whose ledger is that of one Gaussian release, and whose signals are simulated."""
+    config, pool, signals, shards = audit_of(effect=effect, method="ndpdc", changes=("batch=10",), **changes)
+    members, scores = score_runs(config, signals)
+    ledger = ((Event(group=None, sampling=Poisson(rate=1.0), noise_multiplier=noise), 1),)
+    return summarise(config, pool, members, scores, shards, ledger=ledger)
+
+
+def test_the_curve_of_a_ledger_is_refuted_where_its_point_is_not():
+    """Scores shift by 2 where the ledger proves a shift of 1: ε at δ allows far more than the bound shows."""
+    report = private_summary(effect=2.0, noise=1.0)
+    assert report.claimed.epsilon_pld > report.epsilon.lower
+    assert report.curve_test.refuted
+    assert report.curve_test.p_value < 0.025
+    assert report.verdict == "REFUTED"
+    assert "whole trade-off curve" in report.verdict_reason
+    assert schema.dump(schema.load(schema.dump(report))) == schema.dump(report)
+
+
+def test_bound_and_test_of_a_ledger_share_the_error_against_tries():
+    report = private_summary(effect=1.0, noise=1.0, tries=3)
+    assert report.verdict == "NOT REFUTED"
+    assert not report.curve_test.refuted
+    assert report.epsilon.num_tries == report.curve_test.num_tries == 6
+    stated = private_summary(effect=1.0, noise=1.0, tries=3, claim=0.1)
+    assert stated.curve_test is None
+    assert stated.epsilon.num_tries == 3
+    assert stated.epsilon.lower >= report.epsilon.lower
+
+
+def test_tries_divide_the_error_against_one_try():
+    alone, tried = summary_of()[0], summary_of(tries=5)[0]
+    assert alone.epsilon.num_tries == 1
+    assert tried.epsilon.num_tries == 5
+    assert tried.epsilon.lower < alone.epsilon.lower
+    assert "--tries 5" in tried.command
+    assert "--tries" not in alone.command
+    assert alone.digest != tried.digest

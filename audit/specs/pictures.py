@@ -1,0 +1,55 @@
+"""Looking at synthetic images: `Visual`."""
+
+from typing import Annotated, ClassVar, Literal
+
+import msgspec
+from msgspec import Meta
+
+from audit.specs import fields
+from audit.specs.spec import Spec
+from condensers.errors import BadConfig
+
+DISTANCES = ("l2", "lpips", "lpips-alexnet")
+
+
+class Visual(Spec, frozen=True, kw_only=True):
+    """The nearest real images of every synthetic one: how many of them are members?
+
+    >>> Visual(init="real", ipc=10).command()
+    'audit visual --ipc 10 --init real'
+    """
+
+    COMMAND: ClassVar[str] = "visual"
+    method: fields.Method = "dm"
+    dataset: fields.Dataset = "digits"
+    records: fields.Records = None
+    ipc: fields.ImagesPerClass = None
+    ratio: fields.Ratio = None
+    init: fields.Init = None
+    preset: fields.Preset = "quick"
+    settings: fields.MethodSettings = msgspec.field(default_factory=dict)
+    runs: Annotated[int, Meta(ge=1, le=10_000, description="Condensations of random halves.")] = 16
+    distances: Annotated[
+        tuple[Literal["l2", "lpips", "lpips-alexnet"], ...],
+        Meta(
+            description="May be repeated; default: l2, and lpips (VGG16) where its weights are here.",
+            extra={"option": "--distance"},
+        ),
+    ] = ()
+    synthetic: fields.Synthetic = ()
+    members: fields.Members = None
+    column: fields.Column = ()
+    index: fields.Index = ()
+    normalisation: fields.Normalisation = "auto"
+    delta: fields.Delta = 1e-5
+    confidence: fields.Confidence = 0.95
+    claim: fields.Claim = None
+    epsilon: fields.TargetEpsilon = None
+    shuffle_membership: fields.ShuffleMembership = False
+    seed: fields.Seed = 0
+    device: fields.Device = "auto"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.ipc is not None and self.ratio is not None:
+            raise BadConfig("--ipc and --ratio say the same thing: give one of them")

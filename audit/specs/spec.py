@@ -1,0 +1,165 @@
+"""What all specifications share: validation, digest, the command line that reproduces them, and JSON both ways.
+
+A specification says everything that a person decides about an audit. Everything follows from its fields: limits and
+help stand beside their types, a wrong value is refused in one line when the specification is made, whoever makes it
+(the command line, a `privacy.toml`, a claim, Python), and nothing inside the program goes through the command line.
+Where results go and who computes them is no part of it.
+"""
+
+import hashlib
+import json
+import math
+import shlex
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+import msgspec
+from msgspec import Meta
+
+from condensers.errors import BadConfig
+
+Setting = str | int | float | bool
+Settings = Annotated[
+    Mapping[str, str],
+    Meta(
+        description="Any setting of the method; victim.KEY, attack.KEY for the others. May be repeated.",
+        extra={"option": "--set", "metavar": "KEY=VALUE"},
+    ),
+]
+_PLAIN = {"`int`": "a whole number", "`float`": "a number", "`str`": "text", "`bool`": "true or false"}
+
+
+class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A specification. `COMMAND` is the name of the command of the same kind."""
+
+    COMMAND: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        for name, hint in fields_of(type(self)):
+            _check(name, getattr(self, name), hint)
+
+    @property
+    def digest(self) -> str:
+        """Equal for equal settings. A run directory's digest covers data, versions and code as well."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()[:12]
+
+    def command(self) -> str:
+        """The command line that asks for this again, without a digit lost. Defaults are left out."""
+        words = ["audit", self.COMMAND]
+        for name, hint in fields_of(type(self)):
+            value = getattr(self, name)
+            if value == default_of(type(self), name):
+                continue
+            words += _words(option_of(name, hint), value)
+        return shlex.join(words)
+
+    def to_json(self) -> str:
+        """Canonical: every field, in the order of the alphabet."""
+        return json.dumps(msgspec.to_builtins(self), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Read one back; one line for whatever is wrong with it."""
+        try:
+            return msgspec.json.decode(text, type=cls)
+        except msgspec.ValidationError as error:
+            raise BadConfig(f"{cls.COMMAND}: {explain(str(error))}") from None
+        except msgspec.DecodeError as error:
+            raise BadConfig(f"{cls.COMMAND}: not JSON: {error}") from None
+
+    def but(self, **changes: Any) -> Self:
+        """The same with some fields changed."""
+        return msgspec.structs.replace(self, **changes)
+
+
+@cache
+def fields_of(spec: type[Spec]) -> tuple[tuple[str, Any], ...]:
+    """Names and annotated types of the fields, in the order of their declaration."""
+    hints = typing.get_type_hints(spec, include_extras=True)
+    return tuple((field.name, hints[field.name]) for field in msgspec.structs.fields(spec))
+
+
+@cache
+def _defaults(spec: type[Spec]) -> dict[str, Any]:
+    return {
+        field.name: field.default_factory() if field.default is msgspec.NODEFAULT else field.default
+        for field in msgspec.structs.fields(spec)
+        if not field.required
+    }
+
+
+def default_of(spec: type[Spec], name: str) -> Any:
+    """The default of a field; NODEFAULT where it must be given."""
+    return _defaults(spec).get(name, msgspec.NODEFAULT)
+
+
+def meta_of(hint: Any) -> Iterator[Meta]:
+    """The annotations of a type and of what it may be besides None."""
+    if typing.get_origin(hint) is Annotated:
+        first, *rest = typing.get_args(hint)
+        yield from (one for one in rest if isinstance(one, Meta))
+        yield from meta_of(first)
+    elif typing.get_origin(hint) in (types.UnionType, typing.Union):
+        for one in typing.get_args(hint):
+            yield from meta_of(one)
+
+
+def plain_type(hint: Any) -> Any:
+    """The type without annotations and without None."""
+    if typing.get_origin(hint) is Annotated:
+        return plain_type(typing.get_args(hint)[0])
+    if typing.get_origin(hint) in (types.UnionType, typing.Union):
+        return plain_type(next(one for one in typing.get_args(hint) if one is not type(None)))
+    return hint
+
+
+def option_of(name: str, hint: Any) -> str:
+    """The option of a field: its name with dashes, unless its annotation says otherwise."""
+    for meta in meta_of(hint):
+        if meta.extra and "option" in meta.extra:
+            return meta.extra["option"]
+    return f"--{name.replace('_', '-')}"
+
+
+def as_settings(changes: Mapping[str, Setting]) -> dict[str, str]:
+    """Settings as text, in which form they come from the command line."""
+    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in changes.items()}
+
+
+def _words(option: str, value: Any) -> list[str]:
+    match value:
+        case True:
+            return [option]
+        case dict():
+            return [word for name, one in value.items() for word in (option, f"{name}={one}")]
+        case tuple():
+            return [word for one in value for word in (option, _text(one))]
+        case _:
+            return [option, _text(value)]
+
+
+def _text(value: Any) -> str:
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def _check(name: str, value: Any, hint: Any) -> None:
+    option = option_of(name, hint)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise BadConfig(f"{option} {value}: must be a finite number")
+    try:
+        msgspec.convert(value, hint)
+    except msgspec.ValidationError as error:
+        choices = plain_type(hint)
+        if typing.get_origin(choices) is Literal:
+            raise BadConfig(f"{option} {value}: must be one of {', '.join(typing.get_args(choices))}") from None
+        raise BadConfig(f"{option} {value}: {explain(str(error))}") from None
+
+
+def explain(message: str) -> str:
+    """A message of the library in the words of a person."""
+    for theirs, ours in _PLAIN.items():
+        message = message.replace(theirs, ours)
+    return message[:1].lower() + message[1:].replace("`", "")
