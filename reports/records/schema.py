@@ -25,7 +25,7 @@ class EpsilonBound:
     `kind` is "bound" (a lower confidence bound, valid under `assumptions`), "credible" (a Bayesian
     interval) or "no bound" (a point estimate). `unit` is what one trial is: "run" (independent
     condensations) or "record" (independent membership coins). `ceiling` is what a perfect attack would
-    have certified with as many trials. `adjacency` is the neighbouring relation that ε speaks of. `guess_fractions`
+    have certified with as many trials. `adjacency` is the neighbouring relation of ε. `guess_fractions`
     are the shares of the coins guessed as members and as non-members, where other runs chose them.
     """
 

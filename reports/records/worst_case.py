@@ -1,4 +1,4 @@
-"""The typed record of an audit at the door: what `report.json` of a run directory `worst-case-…` holds.
+"""The typed record of a transcript-level audit: what `report.json` of a run directory `worst-case-…` holds.
 
 Names of DESIGN.md are kept, as in reports/schema.py; here nothing is computed either.
 """
@@ -48,7 +48,7 @@ class Attempt:
 
 @dataclass(frozen=True, kw_only=True)
 class WorstCaseReport:
-    """An audit at the door, whole.
+    """A transcript-level audit, whole.
 
     `tightness` is the ε of the family bound over the ε that PLD proves; None where no family is granted, and
     `tightness_reason` says why. `canary_length` is that of the canary's shortest vector in any release, in clipping

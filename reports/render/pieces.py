@@ -9,7 +9,6 @@ from matplotlib.figure import Figure as Sheet
 from reports.documents.blocks import (
     Block,
     Code,
-    Column,
     Columns,
     Curves,
     Definitions,
@@ -27,6 +26,8 @@ from reports.figures.canvas import Canvas, Plot
 from reports.figures.mosaic import row_plot
 from reports.figures.style import GREY, INK, PALE, VERDICT_COLOURS, VERMILLION
 from reports.figures.typography import Face, break_word, printable, text_width, wrap
+from reports.render.faces import BODY, CAPTION, CODE, HEADING, LARGE, QUIET, SEAL, STRONG, SUMMARY, TITLE
+from reports.render.rows import keep_ends, row_pieces
 from reports.render.sheets import (
     FOOT,
     MARGIN,
@@ -40,20 +41,6 @@ from reports.render.sheets import (
     stack,
 )
 
-TITLE = Face(size=19, leading=25, weight="bold")
-HEADING = Face(size=11.5, leading=16, weight="bold")
-SUMMARY = Face(size=9.2, leading=13, weight="bold")
-BODY = Face(size=8.6, leading=12.4)
-STRONG = replace(BODY, weight="bold")
-QUIET = replace(BODY, colour=GREY)
-CAPTION = Face(size=7.6, leading=10.8, colour=GREY)
-CELL = Face(size=7.8, leading=10.8)
-CELL_HEAD = Face(size=7.4, leading=10.0, weight="bold")
-CODE = Face(size=7.8, leading=11.4, family="DejaVu Sans Mono")
-SETTING = Face(size=6.6, leading=8.8, family="DejaVu Sans Mono")
-LARGE = Face(size=25, leading=30, weight="bold")
-SEAL = Face(size=14.5, leading=19, weight="bold", colour="#FFFFFF")
-
 _PROSE = {
     "lead": Face(size=10.5, leading=15, colour=GREY),
     "body": BODY,
@@ -63,7 +50,6 @@ _PROSE = {
 }
 _LEFT_SHARE, _GUTTER = 0.56, 18.0
 _TERM, _SHORT_TERM = 112.0, 72.0
-_SMALL = 130.0  # a block no higher than this is not parted
 _MOST_LINES = 24  # of one piece
 _PAGE = PAGE_HEIGHT - MARGIN - FOOT
 _THUMBNAIL = 56.0
@@ -247,7 +233,7 @@ def _definitions(block: Definitions, width: float) -> list[Piece]:
             draw = partial(_draw_definition, shown=shown, faces=(term_face, BODY), left=term_width)
             height = max(map(len, shown)) * BODY.leading
             pieces.append(Piece(height=height, draw=draw, before=0.0 if start else 2.5))
-    return _kept(pieces)
+    return keep_ends(pieces)
 
 
 def _draw_definition(
@@ -280,84 +266,12 @@ def _table(block: Table, width: float) -> list[Piece]:
     if block.narrow and width > 300 and len(block.rows) > 3:
         half = -(-len(block.rows) // 2)
         wide = (width - _GUTTER) / 2
-        left, right = (stack(_rows(replace(block, rows=part), wide)) for part in (block.rows[:half], block.rows[half:]))
+        left, right = (
+            stack(row_pieces(replace(block, rows=part), wide)) for part in (block.rows[:half], block.rows[half:])
+        )
         if max(left.height, right.height) <= 0.8 * _PAGE:
             return [beside(left, right, distance=wide + _GUTTER)]
-    return _rows(block, width)
-
-
-def _rows(block: Table, width: float) -> list[Piece]:
-    face = SETTING if block.code else CELL
-    total = sum(column.share for column in block.columns)
-    widths = [column.share / total * width for column in block.columns]
-    padding = 0.4 if block.code else 2.0
-    titles = [wrap(column.title, CELL_HEAD, wide - 8) for column, wide in zip(block.columns, widths, strict=True)]
-    lowest = max(map(len, titles))
-    bottomed = [[""] * (lowest - len(title)) + title for title in titles]
-    head = Piece(
-        height=lowest * CELL_HEAD.leading + 5.5,
-        draw=partial(_draw_head, cells=bottomed, columns=block.columns, widths=widths),
-        before=3.0,
-        glued=True,
-    )
-    headed = any(column.title for column in block.columns)
-    pieces = []
-    for index, row in enumerate(block.rows):
-        own = replace(face, weight="bold") if index == block.marked else face
-        cells = [wrap(cell, own, wide - 8) for cell, wide in zip(row, widths, strict=True)]
-        height = max(map(len, cells)) * face.leading + 2 * padding
-        draw = partial(
-            _draw_row,
-            cells=cells,
-            columns=block.columns,
-            widths=widths,
-            look=(own, padding, height),
-            ruled=not block.code,
-            marked=index == block.marked,
-        )
-        pieces.append(Piece(height=height, draw=draw, head=head if headed else None))
-    return [head, *_kept(pieces)] if headed else _kept(pieces)
-
-
-def _draw_head(
-    sheet: Sheet, x: float, y: float, *, cells: list[list[str]], columns: Sequence[Column], widths: Sequence[float]
-) -> None:
-    _put_cells(sheet, x, y, cells, columns, widths, CELL_HEAD)
-    put_rule(sheet, x, y + len(cells[0]) * CELL_HEAD.leading + 4, sum(widths), colour=INK, weight=0.7)
-
-
-def _draw_row(
-    sheet: Sheet,
-    x: float,
-    y: float,
-    *,
-    cells: list[list[str]],
-    columns: Sequence[Column],
-    widths: Sequence[float],
-    look: tuple[Face, float, float],
-    ruled: bool,
-    marked: bool,
-) -> None:
-    face, padding, height = look
-    if marked:
-        put_box(sheet, x, y, sum(widths), height, fill=PALE, edge="none")
-    _put_cells(sheet, x, y + padding, cells, columns, widths, face)
-    if ruled:
-        put_rule(sheet, x, y + height, sum(widths))
-
-
-def _put_cells(
-    sheet: Sheet,
-    x: float,
-    y: float,
-    cells: list[list[str]],
-    columns: Sequence[Column],
-    widths: Sequence[float],
-    face: Face,
-) -> None:
-    for column, lines, wide in zip(columns, cells, widths, strict=True):
-        put_lines(sheet, lines, face, x if column.align == "left" else x + wide - 8, y, align=column.align)
-        x += wide
+    return row_pieces(block, width)
 
 
 def _plot(plot: Plot, width: float) -> Piece:
@@ -397,13 +311,3 @@ def _details(block: Details, width: float) -> list[Piece]:
         height=SUMMARY.leading + 2, before=6, glued=True, draw=partial(_draw_lines, lines=[block.summary], face=SUMMARY)
     )
     return [title, *flow(block.blocks, width)]
-
-
-def _kept(pieces: list[Piece]) -> list[Piece]:
-    """Small blocks stay whole; of larger ones the first and the last two pieces stay together."""
-    last = len(pieces) - 1
-    small = sum(piece.before + piece.height for piece in pieces) <= _SMALL
-    return [
-        replace(piece, glued=index < last and (small or index == 0 or index == last - 1))
-        for index, piece in enumerate(pieces)
-    ]

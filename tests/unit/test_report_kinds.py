@@ -15,11 +15,12 @@ from matplotlib.figure import Figure
 from test_report_command import run, write_run
 from test_report_html import HOSTILE, Skeleton
 from test_report_pdf import pages_of, text_of
+from test_report_renderings import assert_same_on_paper_and_screen
 from test_worst_case import experiment
 
 from audit.cli import main
 from audit.data.load import load_pool
-from audit.redraw import read_run
+from audit.redraw import Wish, material_of, read_run
 from audit.store import RunDirectory
 from audit.worst_case import draw_worst_case, run_worst_case
 from reports.documents.blocks import Curves
@@ -118,6 +119,12 @@ def test_the_pages_say_what_the_record_says_against_text(runs) -> None:  # type:
                 assert f"{attempt.score} {attempt.design}" in text
             assert "Here none lies outside" in text or "Outside, so refuting" in text
         assert pages_of(path / "report.pdf") <= 5
+
+
+def test_paper_and_screen_say_the_same_in_the_same_order_against_blocks(runs, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    wish = Wish(show_records=False, data_root=None)
+    for path in runs.glob("*-*"):
+        assert_same_on_paper_and_screen(build_document(material_of(*read_run(path), wish)), tmp_path)
 
 
 def test_a_corner_lies_outside_the_region_exactly_where_its_attempt_refutes_against_record(runs) -> None:  # type: ignore[no-untyped-def]
