@@ -1,5 +1,6 @@
 """Everything that determines a result, resolved before anything runs: `config.json` and its digest."""
 
+import contextlib
 import dataclasses
 import hashlib
 import importlib.metadata
@@ -7,18 +8,19 @@ import json
 import math
 import os
 import re
+import types
+import typing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-import attacks
 import audit
-import condensers
 from attacks.registry import Attack
 from attacks.victims import VictimConfig
 from audit.data.load import physical_memory
+from audit.fingerprint import code_fingerprints
 from condensers.errors import BadConfig
 from condensers.networks import Network
 from condensers.plugins import directory_part
@@ -33,6 +35,9 @@ RUNS_THAT_SHARE_NOTHING = 16  # in a shard, where every run trains on the record
 CONDENSATION_FIELDS = ("method", "method_config", "seed", "independent_randomness", "public_draws", "device",
                        "shard_runs", "threads", "data_checksum", "canaries", "versions")  # fmt: skip
 VICTIM_FIELDS = ("victim_config", "queries")
+# Of the versions, those that determine the record alone.
+RECORD_VERSIONS = ("code", "attack plugin")
+SUPPORTED = "bool, int, float, str, Literal, and unions of these and None"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +109,7 @@ class AuditConfig:
         """What determines a shard. At level set nobody trains a victim, so it is the condensation alone."""
         if self.level == "set":
             return self.condensation_digest
-        return _digest({name: asdict(self)[name] for name in (*CONDENSATION_FIELDS, *VICTIM_FIELDS)})
+        return _digest(asdict(self), (*CONDENSATION_FIELDS, *VICTIM_FIELDS))
 
     @property
     def directory_name(self) -> str:
@@ -121,10 +126,13 @@ class AuditConfig:
 
 def condensation_digest(config: dict[str, Any]) -> str:
     """Equal for configurations whose runs hold the same synthetic sets."""
-    return _digest({name: config.get(name) for name in CONDENSATION_FIELDS})
+    return _digest(config, CONDENSATION_FIELDS)
 
 
-def _digest(values: dict[str, Any]) -> str:
+def _digest(config: dict[str, Any], fields: tuple[str, ...]) -> str:
+    values = {name: config.get(name) for name in fields}
+    versions = values["versions"] or {}
+    values["versions"] = {name: found for name, found in versions.items() if name not in RECORD_VERSIONS}
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
 
 
@@ -165,11 +173,11 @@ def default_augmentation(pool: Pool) -> str:
 
 def parse_changes(changes: dict[str, str], config: type, *, prefix: str) -> dict[str, Any]:
     """Values of --set that belong to `config`, turned into the types of its fields."""
-    types = {field.name: field.type for field in dataclasses.fields(config)}
+    kinds = _types_of(config)
     return {
-        name.removeprefix(prefix): _typed(name, text, types[name.removeprefix(prefix)])
+        name.removeprefix(prefix): _typed(name, text, kinds[name.removeprefix(prefix)])
         for name, text in changes.items()
-        if name.startswith(prefix) and name.removeprefix(prefix) in types
+        if name.startswith(prefix) and name.removeprefix(prefix) in kinds
     }
 
 
@@ -181,13 +189,43 @@ def check_changes(changes: dict[str, str], owners: dict[str, type]) -> None:
             raise BadConfig(f"--set {name}: no such setting; there are {', '.join(known)}")
 
 
-def _typed(name: str, text: str, kind: Any) -> Any:
+def _types_of(config: type) -> dict[str, Any]:
+    """The types of a config's fields, annotations that were postponed among them."""
     try:
-        if kind is bool:
-            return {"true": True, "false": False}[text.lower()]
-        return kind(text)
-    except (ValueError, KeyError):
-        raise BadConfig(f"--set {name}={text}: not a valid {kind.__name__}") from None
+        hints = typing.get_type_hints(config)
+    except (NameError, TypeError) as error:
+        raise BadConfig(f"{config.__name__}: its annotations cannot be read ({error})") from None
+    return {field.name: hints[field.name] for field in dataclasses.fields(config)}
+
+
+def _typed(name: str, text: str, kind: Any) -> Any:
+    """The value that `text` is of this type; of a union, that of the first of its types which it fits."""
+    options = typing.get_args(kind) if typing.get_origin(kind) in (types.UnionType, typing.Union) else (kind,)
+    if any(option not in (bool, int, float, str, types.NoneType) and not _is_literal(option) for option in options):
+        raise BadConfig(f"--set {name}={text}: its type is {_spell(kind)}; --set knows {SUPPORTED}")
+    # A text that spells None is not taken for a string.
+    for option in sorted(options, key=lambda option: option is not types.NoneType):
+        with contextlib.suppress(ValueError, KeyError):
+            return _as(text, option)
+    raise BadConfig(f"--set {name}={text}: not a valid {_spell(kind)}")
+
+
+def _as(text: str, kind: Any) -> Any:
+    if kind is bool:
+        return {"true": True, "false": False}[text.lower()]
+    if kind is types.NoneType:
+        return {"none": None}[text.lower()]
+    if _is_literal(kind):
+        return {str(value): value for value in typing.get_args(kind)}[text]
+    return kind(text)
+
+
+def _is_literal(kind: Any) -> bool:
+    return typing.get_origin(kind) is typing.Literal
+
+
+def _spell(kind: Any) -> str:
+    return kind.__name__ if isinstance(kind, type) else str(kind).replace("typing.", "")
 
 
 def _preset(presets: dict[str, dict[str, Any]], name: str) -> dict[str, Any]:
@@ -250,16 +288,6 @@ def versions(method: Method | None, attack: Attack | None = None) -> dict[str, s
     return {
         **found,
         "condensation-audit": audit.__version__,
-        "code": _source_fingerprint(),
+        **code_fingerprints(),
         **{name: checksum for name, checksum in plugins.items() if checksum},
     }
-
-
-def _source_fingerprint() -> str:
-    digest = hashlib.sha256()
-    for package in (audit, attacks, condensers):
-        root = Path(package.__path__[0])
-        for path in sorted(root.rglob("*.py")):
-            digest.update(f"{package.__name__}/{path.relative_to(root)}".encode())
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]

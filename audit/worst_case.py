@@ -49,12 +49,13 @@ from audit.transcript import (
 )
 from condensers.errors import BadConfig
 from condensers.ledger import Entries, FixedSize
+from condensers.plugins import directory_part
 from condensers.randomness import Randomness
 from condensers.registry import Method, condense_runs
 from reports.documents.worst_case import WorstCaseMaterial, build_worst_case
 from reports.records.schema import Claim, EpsilonBound, dump
 from reports.records.worst_case import ATTACK, Attempt, WorstCaseReport
-from reports.words.rounding import down, up
+from reports.words.rounding import decimals_apart, down, up
 
 CHOOSE_ON = 0.2  # of the runs: a rule is one of few, so few runs choose it
 # Rules of the family bound, declared beforehand: the best few for Gaussian mechanisms simulated at ε = 1 and 8.
@@ -209,7 +210,7 @@ def run_worst_case(experiment: Experiment, command: str, out: Path, say: Callabl
     """Audit a method at the door and keep the record under `out`; returned with the path as seen from here."""
     identity = experiment.to_json()
     digest = hashlib.sha256(identity.encode()).hexdigest()[:12]
-    name = f"{ATTACK}-{experiment.method.name}-{digest}"
+    name = f"{ATTACK}-{directory_part(experiment.method.name)}-{digest}"
     directory = RunDirectory(out / name)
     with explain_failure(directory.path):
         directory.path.mkdir(parents=True, exist_ok=True)
@@ -316,11 +317,12 @@ def judge(attempts: tuple[Attempt, ...], claimed: Claim) -> tuple[str, str]:
     best = min(attempts, key=lambda attempt: (attempt.test.p_value, attempt.design == "alone"))
     if best.test.refuted:
         test = best.test
+        decimals = max(3, decimals_apart(test.allowed_false_negative_rate, test.false_negative_upper))
         return "REFUTED", (
             f"The ledger claims {claim}, which leaves a false-negative rate of at least "
-            f"{down(test.allowed_false_negative_rate, 3)} at a false-positive rate of "
+            f"{down(test.allowed_false_negative_rate, decimals)} at a false-positive rate of "
             f"{up(test.false_positive_upper, 3)}; the {best.score} score (canary {best.design}) has at most "
-            f"{up(test.false_negative_upper, 3)} there (p = {test.p_value:.2g})."
+            f"{up(test.false_negative_upper, decimals)} there (p = {test.p_value:.2g})."
         )
     return "NOT REFUTED", (
         f"Nothing that was tried ({len(attempts)} scores) lies below {claim} (smallest p = {best.test.p_value:.2g})."

@@ -45,7 +45,7 @@ OF_KIP = PublishedRange(
 
 CANARIES = "--canaries mislabelled:20,outlier:20,crafted:40"
 DRAWS = {
-    "quick": "--shadows 240 --test-runs 96 --public-draws 6",
+    "quick": "--shadows 144 --test-runs 48 --public-draws 6",
     "full": "--shadows 2048 --test-runs 512 --public-draws 8",
 }
 # Without shared randomness nothing is computed once for all runs: fewer records, runs and steps.
@@ -79,12 +79,12 @@ CLAIMS = (
             _no_leak(
                 "model, independent randomness, all of FashionMNIST",
                 PAPER_TERMS,
-                _independent("dm", PAPER_SCALE, "--shadows 32 --test-runs 12"),
+                _independent("dm", PAPER_SCALE, "--shadows 24 --test-runs 8"),
             ),
             _no_leak(
                 "set, independent randomness, all of FashionMNIST",
                 HOLDS_SET,
-                _independent("dm", f"{PAPER_SCALE} --level set", "--shadows 32 --test-runs 12"),
+                _independent("dm", f"{PAPER_SCALE} --level set", "--shadows 24 --test-runs 8"),
             ),
             _no_leak(
                 "set, all of FashionMNIST",

@@ -65,7 +65,32 @@ def test_the_private_method_of_the_cookbook_at_the_door(monkeypatch, capsys):
     record = json.loads(out)
     assert record["verdict"] == "NOT REFUTED"
     assert record["method"] == "noisy_means:noisy-means"
+    assert re.fullmatch(r"runs/worst-case-noisy_means-noisy-means-[0-9a-f]{12}", record["run_directory"])
     assert {entry["group"]: entry["count"] for entry in record["ledger"]} == {0: 1, 1: 1}
+
+
+def masked(text: str) -> list[str]:
+    """What stays the same from machine to machine: everything but numbers and digests."""
+    text = re.sub(r"-[0-9a-f]{12}/", "-DIGEST/", text)
+    return re.sub(r"\d+(\.\d+)?(e-\d+)?", "#", text).strip().splitlines()
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("start", "smaller"),
+    [
+        ("audit lira --method means.py:condense_means --shadows", [part for part in TINY if part != "--json"]),
+        ("audit worst-case", ["--trials", "1000"]),
+    ],
+    ids=["lira", "worst-case"],
+)
+def test_printed_output_against_the_cookbook(start, smaller, monkeypatch, capsys):
+    """The page's own commands, on less data: line by line the same but for the numbers."""
+    blocks = re.findall(r"```\n(audit [^\n]*)\n```\n```\n(.*?)```", PAGE, re.DOTALL)
+    ((command, shown),) = [block for block in blocks if block[0].startswith(start)]
+    code, out, err = run(monkeypatch, capsys, *shlex.split(command)[1:], *smaller)
+    assert code == 0, err
+    assert masked(out) == masked(shown)
 
 
 WRONG = {

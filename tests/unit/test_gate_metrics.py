@@ -1,7 +1,10 @@
 """When a recorded figure has got worse."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from scipy import stats
 
 from audit.gate.metrics import METRICS, Measured, got_worse, threshold
 from condensers.randomness import stream
@@ -48,3 +51,18 @@ def test_epsilon_needs_a_bound_that_is_certain() -> None:
 def test_one_run_never_alarms() -> None:
     old = Measured(value=0.5, standard_error=float("inf"), num_trials=1)
     assert threshold(old, old, SIGNIFICANCE) == float("inf")
+
+
+def test_error_of_a_rate_whose_interval_ends_at_nought_against_the_other_side() -> None:
+    """An interval 1% ± 3% is shown as [0%, 4%]; half of its width would be an error of 2% over the quantile."""
+    roc = SimpleNamespace(
+        tpr_at_fpr={"0.01": 0.01},
+        tpr_at_fpr_interval={"0.01": (0.0, 0.04)},
+        interval_confidence=0.95,
+        interval_unit="public draws",
+    )
+    report = SimpleNamespace(roc=roc, game=SimpleNamespace(public_draws=8, num_test_runs=16))
+    scores = np.ones((16, 400), dtype=bool), np.zeros((16, 400))
+    found = METRICS["tpr at fpr 0.01"].measure(report, scores, SIGNIFICANCE)
+    assert found.num_trials == 8
+    assert found.standard_error == pytest.approx(0.03 / stats.t.ppf(0.975, 7))

@@ -1,5 +1,8 @@
 import dataclasses
+import importlib.util
 import json
+import re
+import sys
 
 import pytest
 
@@ -136,3 +139,58 @@ def test_bad_input_of_private_methods_is_one_line(changes, said):
     with pytest.raises(BadInput, match=said) as told:
         config_of(**flags)
     assert "\n" not in str(told.value)
+
+
+POSTPONED = """
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Optional
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    ipc: int = 1
+    size: int | None = None
+    rate: Optional[float] = 0.5
+    kind: Literal["a", "b", 3] = "a"
+    mixed: int | str = 1
+    flag: bool = False
+    shape: tuple[int, ...] = ()
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("ipc=3", 3), ("size=7", 7), ("size=none", None), ("rate=2", 2.0), ("rate=None", None), ("kind=b", "b"),
+        ("kind=3", 3), ("mixed=4", 4), ("mixed=x", "x"), ("flag=true", True),
+    ],
+)  # fmt: skip
+def test_changes_of_postponed_and_optional_types(text, value, tmp_path):
+    name, _, given = text.partition("=")
+    assert parse_changes({name: given}, postponed_config(tmp_path), prefix="") == {name: value}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("size=x", "--set size=x: not a valid int | None"),
+        ("kind=c", "--set kind=c: not a valid Literal['a', 'b', 3]"),
+        ("shape=1", "--set shape=1: its type is tuple[int, ...]; --set knows bool, int, float, str, Literal"),
+    ],
+)
+def test_changes_of_other_types_are_one_line(text, said, tmp_path):
+    name, _, given = text.partition("=")
+    with pytest.raises(BadConfig, match=re.escape(said)):
+        parse_changes({name: given}, postponed_config(tmp_path), prefix="")
+
+
+def postponed_config(folder) -> type:
+    path = folder / "postponed.py"
+    path.write_text(POSTPONED)
+    spec = importlib.util.spec_from_file_location("postponed", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["postponed"] = module
+    spec.loader.exec_module(module)
+    return module.Config
