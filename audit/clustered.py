@@ -28,8 +28,8 @@ from audit.roc import (
 )
 from audit.settings import AuditConfig
 from condensers.randomness import stream
-from reports.interval_units import PUBLIC_DRAWS, RECORDS
-from reports.schema import Roc
+from reports.records.intervals import PUBLIC_DRAWS, RECORDS
+from reports.records.schema import Roc
 
 
 def measure_test_runs(config: AuditConfig, members: np.ndarray, scores: np.ndarray) -> Roc:

@@ -31,8 +31,8 @@ from audit.where import Where
 from condensers.errors import BadConfig
 from condensers.pool import Pool
 from condensers.registry import get_method, require_set
-from reports.compared import draw_compared
-from reports.schema import EpsilonBound, Roc
+from reports.figures.curves import write_curves
+from reports.records.schema import EpsilonBound, Roc
 
 SCHEMA = "condensation-audit/compare/1"
 DEFAULT_ENTRIES = "loss:model,rmia:model:4,lira:model:16,lira:model,rmia:set:16,lira:set:16,lira:set"
@@ -124,7 +124,7 @@ def run_comparison(spec: Compare, where: Where, say: Callable[[str], None]) -> P
         "entries": [{"label": one.label, **asdict(one)} for one in compared],
     }
     write_text(folder / "report.json", json.dumps(record, sort_keys=True, indent=2) + "\n")
-    draw_compared([(one.label, one.roc) for one in compared], f"{config.method}, {config.dataset}", folder / "roc.png")
+    write_curves([(one.label, one.roc) for one in compared], f"{config.method}, {config.dataset}", folder / "roc.png")
     return folder
 
 

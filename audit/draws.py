@@ -17,7 +17,7 @@ from audit.specs.membership import Membership
 from condensers.errors import BadConfig
 from condensers.pool import Pool
 from condensers.registry import Method, get_method
-from reports.interval_units import GIVEN_PUBLIC_DRAW, PUBLIC_DRAWS, RECORDS, RUNS
+from reports.records.intervals import GIVEN_PUBLIC_DRAW, PUBLIC_DRAWS, RECORDS, RUNS
 
 FEWEST_FIT_RUNS = 3
 

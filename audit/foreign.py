@@ -32,8 +32,8 @@ from audit.summary import judge
 from audit.synthetic import SyntheticSet, check_fit, digest_of, read_synthetic
 from condensers.errors import BadConfig, BadData
 from condensers.pool import Pool
-from reports import schema
-from reports.gallery import Gallery, show_synthetic
+from reports.records import schema
+from reports.records.gallery import Gallery, show_synthetic
 
 SETS = "released.safetensors"
 HIDDEN = (

@@ -21,8 +21,8 @@ from audit.estimators.other_runs import choose_on_other_runs
 from audit.estimators.recursion import least_wrong_of_curve
 from audit.estimators.thresholds import SELECTION_SIGNIFICANCE, Chosen, Grid, Split, ThresholdChoice
 from condensers.ledger import Entries
-from reports.coin_test import CoinTest
-from reports.schema import EpsilonBound
+from reports.records.coin_test import CoinTest
+from reports.records.schema import EpsilonBound
 
 SOURCE = "cross-fitted fit runs"
 _BOUNDS: dict[str, tuple[Callable[..., EpsilonBound], Callable[..., Floats]]] = {

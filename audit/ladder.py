@@ -23,8 +23,8 @@ from audit.summary import reproduction_command
 from audit.where import Where
 from condensers.errors import BadConfig
 from condensers.registry import get_method, require_set
-from reports import schema
-from reports.schema import Ladder, LadderRow
+from reports.records import schema
+from reports.records.schema import Ladder, LadderRow
 
 LEVELS = ("model", "set", "transcript")
 

@@ -12,7 +12,7 @@ from audit.estimators.one_run import one_run_lower_bounds
 from audit.estimators.one_run_dp import one_run_dp_lower_bounds
 from audit.roc import CURVE_GRID
 from condensers.ledger import Entries
-from reports.schema import EpsilonBound, Outlook, Tradeoff
+from reports.records.schema import EpsilonBound, Outlook, Tradeoff
 
 MULTIPLES = (1, 2, 4, 8, 16)
 _LARGEST_EPSILON = 600.0  # allows everything that a grid of rates can tell

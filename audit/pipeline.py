@@ -12,6 +12,7 @@ from audit.crossfit import cross_fit_audit
 from audit.draws import signals_by_draw
 from audit.executor import run_shards
 from audit.foreign import Foreign, describe_foreign, keep_sets, rehearse_foreign, score_foreign, show_foreign
+from audit.pages import write_pages
 from audit.progress import ProgressBar
 from audit.reuse import borrow_shards
 from audit.scope import in_scope
@@ -24,10 +25,9 @@ from condensers.errors import Incomplete
 from condensers.ledger import Entries, Ledger
 from condensers.pool import Pool
 from condensers.registry import get_method
-from reports import schema
-from reports.gallery import Gallery, pixels, show_synthetic
-from reports.html import write_html
-from reports.pdf import write_pdf
+from reports.documents.membership import build_membership, gather_membership
+from reports.records import schema
+from reports.records.gallery import Gallery, pixels, show_synthetic
 
 
 def run_audit(
@@ -95,8 +95,7 @@ def _run(
 def draw(directory: RunDirectory, report: schema.Report, table: pd.DataFrame, pool: Pool | None) -> None:
     """Write the PDF, its figures and the page; real images only where the pool is given."""
     gallery = pictures_of(directory, report, pool)
-    write_pdf(report, scores=table, gallery=gallery, path=directory.pdf)
-    write_html(report, scores=table, gallery=gallery, path=directory.html)
+    write_pages(build_membership(gather_membership(report, scores=table, gallery=gallery)), directory)
 
 
 def pictures_of(directory: RunDirectory, report: schema.Report, pool: Pool | None) -> Gallery:

@@ -15,16 +15,15 @@ from audit.visual_foreign import released_pictures
 from audit.visual_run import panel_pictures
 from condensers.errors import BadData, BadInput
 from condensers.pool import CondensedBatch, Pool
-from reports.gallery import Gallery
-from reports.html import write_page
-from reports.kinds import KnownMaterial, KnownReport, VisualMaterial, WorstCaseMaterial, load_any
-from reports.material import gather
-from reports.pdf import write_pdf
-from reports.schema import Report
-from reports.visual_pages import Pictures, write_visual_pdf
-from reports.visual_record import VisualReport
-from reports.worst_case import WorstCaseReport
-from reports.worst_case_pages import write_worst_case_pdf
+from reports.documents.kinds import AnyMaterial
+from reports.documents.membership import MembershipMaterial, gather_membership
+from reports.documents.visual import NearestMaterial, VisualMaterial
+from reports.documents.worst_case import WorstCaseMaterial
+from reports.records.gallery import Gallery, Pictures
+from reports.records.kinds import AnyRecord, load_record
+from reports.records.schema import Report
+from reports.records.visual import NearestReport, VisualReport
+from reports.records.worst_case import WorstCaseReport
 
 _NO_SHARDS = "The run directory holds no shards, so no synthetic set can be drawn."
 _NO_SETS = "The run directory holds no synthetic sets, so none can be drawn."
@@ -38,7 +37,7 @@ class Wish:
     data_root: Path | None
 
 
-def read_run(path: Path) -> tuple[RunDirectory, KnownReport]:
+def read_run(path: Path) -> tuple[RunDirectory, AnyRecord]:
     """The record of a run directory of any kind, or one line that says what is wrong with it."""
     directory = RunDirectory(path)
     if not directory.path.is_dir():
@@ -50,7 +49,7 @@ def read_run(path: Path) -> tuple[RunDirectory, KnownReport]:
     except (OSError, UnicodeDecodeError) as error:
         raise BadData(f"{directory.report}: cannot be read ({error})") from None
     try:
-        return directory, load_any(text)
+        return directory, load_record(text)
     except ValueError as error:
         raise BadData(f"{directory.report}: {error}") from None
 
@@ -61,39 +60,25 @@ def _why_none(directory: RunDirectory) -> str:
     return "its audit is not finished, run its command again" if directory.config.exists() else "not a run directory"
 
 
-def write_pages(directory: RunDirectory, report: KnownReport, formats: tuple[str, ...], wish: Wish) -> None:
-    """Write the pages of one run where they belong; raises ValueError where its files do not fit together."""
+def material_of(directory: RunDirectory, report: AnyRecord, wish: Wish) -> AnyMaterial:
+    """What the pages of one run are drawn from."""
     match report:
         case Report():
-            scores, gallery = _read_scores(directory), _gallery(directory, report, wish)
-            if "pdf" in formats:
-                write_pdf(report, scores=scores, gallery=gallery, path=directory.pdf)
-            material: KnownMaterial = gather(report, scores=scores, gallery=gallery)
+            return _membership(directory, report, wish)
         case VisualReport():
-            material = _visual(directory, report, wish)
-            if "pdf" in formats:
-                write_visual_pdf(report, material.pictures, directory.pdf)
-        case WorstCaseReport():
-            material = _worst_case(directory, report, wish)
-            if "pdf" in formats:
-                write_worst_case_pdf(report, directory.pdf)
-    if "html" in formats:
-        write_page(material, directory.html)
-
-
-def material_of(directory: RunDirectory, report: KnownReport, wish: Wish) -> KnownMaterial:
-    """What the section of one run in a comparison is drawn from."""
-    match report:
-        case VisualReport():
-            return _visual(directory, report, wish)
+            return VisualMaterial(report=report, pictures=_pictures(directory, report, wish))
+        case NearestReport():
+            return NearestMaterial(report=report, pictures=_pictures(directory, report, wish))
         case WorstCaseReport():
             return _worst_case(directory, report, wish)
-        case _:
-            gallery = _gallery(directory, report, wish)
-            try:
-                return gather(report, scores=_read_scores(directory), gallery=gallery)
-            except ValueError as error:
-                raise BadData(f"{directory.path}: {error}") from None
+
+
+def _membership(directory: RunDirectory, report: Report, wish: Wish) -> MembershipMaterial:
+    gallery = _gallery(directory, report, wish)
+    try:
+        return gather_membership(report, scores=_read_scores(directory), gallery=gallery)
+    except ValueError as error:
+        raise BadData(f"{directory.path}: {error}") from None
 
 
 def _worst_case(directory: RunDirectory, report: WorstCaseReport, wish: Wish) -> WorstCaseMaterial:
@@ -102,24 +87,23 @@ def _worst_case(directory: RunDirectory, report: WorstCaseReport, wish: Wish) ->
     return WorstCaseMaterial(report=report)
 
 
-def _visual(directory: RunDirectory, report: VisualReport, wish: Wish) -> VisualMaterial:
+def _pictures(directory: RunDirectory, report: VisualReport | NearestReport, wish: Wish) -> Pictures:
     pool = _reload_pool(directory, report, wish) if wish.show_records else None
     released = report.config.get("foreign") is not None
     if not (directory.path / SETS if released else directory.synthetic).exists():
-        return VisualMaterial(report=report, pictures=Pictures(note=_NO_SETS))
+        return Pictures(note=_NO_SETS)
     try:
-        if released:
-            return VisualMaterial(report=report, pictures=released_pictures(directory, report, pool))
+        if released or isinstance(report, NearestReport):
+            return released_pictures(directory, report, pool)
         stored = read_tensors(directory.synthetic, digest=report.digest)
         if set(stored) != {"images", "labels", "initial_records"}:
             raise DamagedShard(f"{directory.synthetic} does not hold synthetic sets")
         sets = CondensedBatch(
             images=stored["images"], labels=stored["labels"], initial_records=stored["initial_records"]
         )
-        pictures = panel_pictures(report, sets, pool)
+        return panel_pictures(report, sets, pool)
     except DamagedShard as damage:
         raise BadData(f"{damage}; run the audit's command again to redo it") from None
-    return VisualMaterial(report=report, pictures=pictures)
 
 
 def _gallery(directory: RunDirectory, report: Report, wish: Wish) -> Gallery:
@@ -144,7 +128,7 @@ def _read_scores(directory: RunDirectory) -> pd.DataFrame:
         raise BadData(f"{directory.scores}: not a score table ({line}); run the audit's command again") from None
 
 
-def _reload_pool(directory: RunDirectory, report: Report | VisualReport, wish: Wish) -> Pool:
+def _reload_pool(directory: RunDirectory, report: Report | VisualReport | NearestReport, wish: Wish) -> Pool:
     """The very data that were audited, or a refusal."""
     config = report.config
     missing = [name for name in ("dataset", "records", "data_checksum") if name not in config]

@@ -30,8 +30,8 @@ from audit.synthetic import digest_of
 from condensers.errors import BadConfig, BadData
 from condensers.ledger import Ledger
 from condensers.pool import CondensedBatch, Pool
-from reports.gallery import pixels
-from reports.mosaic import arrange, compose
+from reports.figures.mosaic import arrange, compose
+from reports.records.gallery import pixels
 
 FORMATS = ("safetensors", "npz", "pt")
 SCHEMA = "condensation-audit/set/1"

@@ -20,8 +20,8 @@ from scipy.stats import rankdata
 from scipy.stats import t as student
 
 from condensers.randomness import stream
-from reports.interval_units import GIVEN_PUBLIC_DRAW, RECORDS
-from reports.schema import EpsilonBound, Roc
+from reports.records.intervals import GIVEN_PUBLIC_DRAW, RECORDS
+from reports.records.schema import EpsilonBound, Roc
 
 FALSE_POSITIVE_RATES = (0.001, 0.01)
 NUM_REPLICATES = 1000

@@ -7,8 +7,8 @@ from typing import Any, overload
 from audit.specs.membership import Membership, ReleasedSets
 from audit.specs.worst_case import WorstCase
 from audit.where import Where
-from reports import schema
-from reports.worst_case import WorstCaseReport
+from reports.records import schema
+from reports.records.worst_case import WorstCaseReport
 
 Say = Callable[[str], None]
 

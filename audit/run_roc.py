@@ -14,8 +14,8 @@ from scipy import special, stats
 
 from audit.estimators.evidence import RunEvidence
 from audit.roc import CURVE_GRID, FALSE_POSITIVE_RATES, drawn_curve
-from reports.interval_units import GIVEN_PUBLIC_DRAW
-from reports.schema import Roc
+from reports.records.intervals import GIVEN_PUBLIC_DRAW
+from reports.records.schema import Roc
 
 Floats = NDArray[np.float64]
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from reports import schema
-from reports.scope import KNOWN, PRIVATE, UNKNOWN, Scope, describe_scope
-from reports.visual_record import VisualReport
-from reports.worst_case import WorstCaseReport
+from reports.records import schema
+from reports.records.scope import KNOWN, PRIVATE, UNKNOWN, Scope, describe_scope
+from reports.records.visual import VisualReport
+from reports.records.worst_case import WorstCaseReport
 
 AnyRecord = TypeVar("AnyRecord", schema.Report, VisualReport, WorstCaseReport)
 

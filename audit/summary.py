@@ -25,9 +25,10 @@ from condensers.ledger import Entries
 from condensers.pool import Pool
 from condensers.randomness import stream
 from condensers.registry import get_method
-from reports import schema
-from reports.coin_test import CoinTest, describe_coin_test
-from reports.rounding import decimals_apart, down, percent, up
+from reports.records import schema
+from reports.records.coin_test import CoinTest
+from reports.words.coin_test import describe_coin_test
+from reports.words.rounding import decimals_apart, down, percent, up
 
 NUM_EXPOSED = 16
 PROTOCOL_RECORDS = 1000

@@ -27,9 +27,9 @@ from audit.estimators.one_run import bound_epsilon_one_run, one_run_lower_bounds
 from audit.roc import measure_roc, paper_style_ratio
 from condensers.errors import BadConfig
 from condensers.pool import Pool
-from reports import schema
-from reports.rounding import decimals_apart, down, percent, probability, up
-from reports.visual_record import Column, DistanceFinding, Match, NotComputed, VisualReport
+from reports.records import schema
+from reports.records.visual import Column, DistanceFinding, Match, NotComputed, VisualReport
+from reports.words.rounding import decimals_apart, down, percent, probability, up
 
 DISTANCES = {
     "l2": "Euclidean distance of the pixels, which lie in [−1, 1]",

@@ -15,18 +15,17 @@ from attacks.nearest import Matches
 from attacks.perceptual import Perceptual
 from audit.foreign import Foreign, asserted, assume, keep_sets, label_claim, show_foreign
 from audit.game import Game
+from audit.pages import write_pages
 from audit.scope import in_scope
 from audit.store import RunDirectory, explain_failure, write_atomically, write_text
 from audit.visual import DISTANCES, VisualConfig, directory_name, make_panel, summarise_visual
 from audit.visual_run import VisualSettings, match_all, match_table, pictures_of_panel
 from condensers.errors import BadData
 from condensers.pool import CondensedBatch, Pool
-from reports import schema
-from reports.html import write_page
-from reports.kinds import VisualMaterial
-from reports.nearest_pages import write_nearest_pdf
-from reports.visual_pages import Pictures, write_visual_pdf
-from reports.visual_record import NearestReport, Nearness, NotComputed, VisualReport
+from reports.documents.visual import NearestMaterial, VisualMaterial, build_nearest, build_visual
+from reports.records import schema
+from reports.records.gallery import Pictures
+from reports.records.visual import NearestReport, Nearness, NotComputed, VisualReport
 
 # Nearer by L2 than one grey level of 256 in one pixel: the record itself, rounded by a layout.
 SAME = 1e-3
@@ -61,10 +60,10 @@ def run_released(
         with explain_failure(directory.pdf):
             pictures = released_pictures(directory, report, pool if settings.show_records else None)
             if isinstance(report, NearestReport):
-                write_nearest_pdf(report, pictures, directory.pdf)
+                document = build_nearest(NearestMaterial(report=report, pictures=pictures))
             else:
-                write_visual_pdf(report, pictures, directory.pdf)
-                write_page(VisualMaterial(report=report, pictures=pictures), directory.html)
+                document = build_visual(VisualMaterial(report=report, pictures=pictures))
+            write_pages(document, directory)
     return replace(report, run_directory=str(directory.path), pdf=str(directory.pdf))
 
 

@@ -15,6 +15,7 @@ from attacks.nearest import Matches, Pairwise, pairwise_euclidean, visual_matche
 from attacks.perceptual import Perceptual, pairwise_lpips
 from audit.accounting.ledger import claim_from_ledger
 from audit.game import Game, nominal_class_sizes
+from audit.pages import write_pages
 from audit.progress import ProgressBar
 from audit.scope import in_scope
 from audit.store import RunDirectory, explain_failure, write_atomically, write_tensors, write_text
@@ -24,12 +25,10 @@ from condensers.ledger import Ledger
 from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import Randomness
 from condensers.registry import condense_runs, get_method
-from reports import schema
-from reports.gallery import Gallery, pixels, show_synthetic
-from reports.html import write_page
-from reports.kinds import VisualMaterial
-from reports.visual_pages import Pictures, write_visual_pdf
-from reports.visual_record import Column, VisualReport
+from reports.documents.visual import VisualMaterial, build_visual
+from reports.records import schema
+from reports.records.gallery import Gallery, Pictures, pixels, show_synthetic
+from reports.records.visual import Column, VisualReport
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,8 +75,7 @@ def run_visual(
         say("drawing the report")
         with explain_failure(directory.pdf):
             pictures = panel_pictures(report, sets, pool if settings.show_records else None)
-            write_visual_pdf(report, pictures, directory.pdf)
-            write_page(VisualMaterial(report=report, pictures=pictures), directory.html)
+            write_pages(build_visual(VisualMaterial(report=report, pictures=pictures)), directory)
     return replace(report, run_directory=str(directory.path), pdf=str(directory.pdf))
 
 

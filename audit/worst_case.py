@@ -33,6 +33,7 @@ from audit.estimators.family import bound_epsilon_family
 from audit.estimators.gaussian import bound_epsilon_gaussian
 from audit.estimators.thresholds import Grid, Split
 from audit.outlook import curve_on_grid, look_ahead_runs
+from audit.pages import write_pages
 from audit.run_roc import measure_run_roc
 from audit.scope import in_scope
 from audit.settings import versions
@@ -51,12 +52,10 @@ from condensers.ledger import Entries, FixedSize
 from condensers.plugins import directory_part
 from condensers.randomness import Randomness
 from condensers.registry import Method, condense_runs
-from reports.html import write_page
-from reports.kinds import WorstCaseMaterial
-from reports.rounding import decimals_apart, down, up
-from reports.schema import Claim, EpsilonBound, dump
-from reports.worst_case import ATTACK, Attempt, WorstCaseReport
-from reports.worst_case_pages import write_worst_case_pdf
+from reports.documents.worst_case import WorstCaseMaterial, build_worst_case
+from reports.records.schema import Claim, EpsilonBound, dump
+from reports.records.worst_case import ATTACK, Attempt, WorstCaseReport
+from reports.words.rounding import decimals_apart, down, up
 
 CHOOSE_ON = 0.2  # of the runs: a rule is one of few, so few runs choose it
 # Rules of the family bound, declared beforehand: the best few for Gaussian mechanisms simulated at ε = 1 and 8.
@@ -226,8 +225,7 @@ def draw_worst_case(report: WorstCaseReport, directory: RunDirectory) -> None:
     """The PDF with its figure, and the page; from the record alone."""
     kept = replace(report, run_directory=directory.path.name, pdf=directory.pdf.name)
     with explain_failure(directory.pdf), directory.held():
-        write_worst_case_pdf(kept, directory.pdf)
-        write_page(WorstCaseMaterial(report=kept), directory.html)
+        write_pages(build_worst_case(WorstCaseMaterial(report=kept)), directory)
 
 
 def _audit(experiment: Experiment, command: str, say: Callable[[str], None]) -> WorstCaseReport:

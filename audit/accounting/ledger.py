@@ -12,7 +12,7 @@ from audit.accounting.epsilon import epsilon_pld, epsilon_rdp
 from condensers.errors import BadConfig
 from condensers.ledger import EVERYBODY, Entries, Event, FixedSize, Poisson
 from condensers.registry import Method
-from reports.schema import Claim
+from reports.records.schema import Claim
 
 
 def ledger_event(entries: Entries) -> DpEvent:

@@ -16,7 +16,7 @@ from audit.scope import scope_of_report, scope_of_worst_case
 from audit.specs.options import parse
 from audit.specs.worst_case import WorstCase
 from audit.where import Where
-from reports.scope import KNOWN, Scope
+from reports.records.scope import KNOWN, Scope
 
 Say = Callable[[str], None]
 # Commands without a seed or a confidence of their own.

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from audit.claims.record import Evidence, Judge, Ruling
-from reports.rounding import down
+from reports.words.rounding import down
 
 
 def auc_below(limit: float) -> Judge:

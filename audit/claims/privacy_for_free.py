@@ -14,7 +14,7 @@ from audit.claims.judges import (
 )
 from audit.claims.ranges import PublishedRange
 from audit.claims.record import Claim, Test
-from reports.scope import UNKNOWN
+from reports.records.scope import UNKNOWN
 
 DONG = "Dong, Zhao, Lyu (ICML 2022), arXiv:2206.00240"
 PAPER_TERMS = "the paper's: the adversary sees the trained network and does not know the randomness of the condensation"

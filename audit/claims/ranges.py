@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from reports.scope import Scope
+from reports.records.scope import Scope
 
 Interval = tuple[float, float]
 

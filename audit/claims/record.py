@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from audit.claims.ranges import ANYTHING, PublishedRange
-from reports.scope import Scope
+from reports.records.scope import Scope
 
 VERDICTS = ("CONTRADICTED", "CONFIRMED", "NOT CONTRADICTED", "NOT SHOWN", "NOT TESTABLE HERE")
 SCALES = ("quick", "full")

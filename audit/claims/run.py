@@ -14,7 +14,7 @@ from audit.claims.ranges import describe_range, find_mismatches
 from audit.claims.record import SCHEMA, Claim, Evidence, Finding, Ruling, Test
 from audit.store import explain_failure, write_text
 from condensers.errors import BadConfig, BadData
-from reports.scope import describe_scope
+from reports.records.scope import describe_scope
 
 _PARTS = (privacy_for_free, baselines, dong_theory, private_methods, private_utility)
 CLAIMS: dict[str, Claim] = {claim.name: claim for part in _PARTS for claim in part.CLAIMS}

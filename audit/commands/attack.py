@@ -70,7 +70,7 @@ def loss(**flags: Any) -> int:
 def _run(spec: Membership, flags: dict[str, Any]) -> int:
     limits = check_limits(flags)
     from audit.run import run
-    from reports import schema
+    from reports.records import schema
 
     report = run(spec, where_of(flags), say)
     click.echo(schema.dump(report) if flags["as_json"] else _for_people(report), nl=not flags["as_json"])
@@ -98,9 +98,9 @@ def check_limits(flags: dict[str, Any]) -> tuple[float, ...]:
 
 
 def _for_people(report: Any) -> str:
-    from reports.coin_test import describe_coin_test
-    from reports.interval_units import bracketed
-    from reports.rounding import down, percent, up
+    from reports.words.coin_test import describe_coin_test
+    from reports.words.intervals import bracketed
+    from reports.words.rounding import down, percent, up
 
     roc, bound, proved = report.roc, report.epsilon, report.proved
     said = bracketed(roc.interval_unit)

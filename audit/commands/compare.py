@@ -20,8 +20,8 @@ def compare(**flags: Any) -> int:
     """
     spec, limits = build(Compare, flags), check_limits(flags)
     from audit.compare import run_comparison
-    from reports.interval_units import bracketed
-    from reports.rounding import down
+    from reports.words.intervals import bracketed
+    from reports.words.rounding import down
 
     folder = run_comparison(spec, where_of(flags), say)
     text = (folder / "report.json").read_text(encoding="utf-8")

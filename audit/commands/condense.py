@@ -146,7 +146,7 @@ def _for_people(label: dict[str, Any], files: dict[str, str]) -> str:
 
 
 def _privacy_line(label: dict[str, Any]) -> str:
-    from reports.rounding import up
+    from reports.words.rounding import up
 
     privacy = label["privacy"]
     if privacy is None:

@@ -22,9 +22,10 @@ from audit.estimators.single_run import splits_one_run
 from audit.estimators.table import Columns, read_evidence
 from audit.estimators.thresholds import Fixed, Grid, MedianOfSplits, Split, ThresholdChoice
 from condensers.errors import BadConfig
-from reports.coin_test import CoinTest, describe_coin_test
-from reports.rounding import down, up
-from reports.schema import EpsilonBound, dump
+from reports.records.coin_test import CoinTest
+from reports.records.schema import EpsilonBound, dump
+from reports.words.coin_test import describe_coin_test
+from reports.words.rounding import down, up
 
 Estimator = Callable[..., EpsilonBound]
 FOR_RUNS: dict[str, Estimator] = {

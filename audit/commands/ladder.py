@@ -24,8 +24,8 @@ def ladder(**flags: Any) -> int:
     from audit.ladder import keep_ladder, run_ladder
     from audit.pipeline import draw
     from audit.store import explain_failure
-    from reports import schema
-    from reports.rounding import down, percent, up
+    from reports.records import schema
+    from reports.words.rounding import down, percent, up
 
     report, rungs = run_ladder(spec, where_of(flags), say)
     record, directory = keep_ladder(report, rungs, confidence=spec.confidence, trials=spec.trials)

@@ -9,7 +9,7 @@ import click
 from audit.plan import Plan, make_plan, measured_seconds
 from condensers.errors import BadConfig
 from condensers.plugins import directory_part
-from reports.rounding import down
+from reports.words.rounding import down
 
 
 @click.command(short_help="How many runs a bound needs, before the compute is spent.")

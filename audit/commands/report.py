@@ -9,15 +9,19 @@ from typing import Any
 
 import click
 
-from audit.redraw import Wish, material_of, read_run, write_pages
+from audit.pages import FORMATS, write_pages
+from audit.redraw import Wish, material_of, read_run
 from audit.store import RunDirectory
 from condensers.errors import BadData, BadInput, Incomplete
-from reports.comparison import write_comparison_pdf
-from reports.html import write_comparison_html
-from reports.kinds import KnownMaterial, KnownReport
+from reports.documents.comparison import build_comparison
+from reports.documents.kinds import AuditMaterial, build_document
+from reports.documents.visual import NearestMaterial
+from reports.records.kinds import AnyRecord, AuditRecord
+from reports.records.visual import NearestReport
+from reports.render.html import write_html
+from reports.render.pdf import write_pdf
 
-FORMATS = ("pdf", "html")
-Run = tuple[RunDirectory, KnownReport]
+Run = tuple[RunDirectory, AnyRecord]
 
 
 @click.command()
@@ -56,7 +60,9 @@ def report(
     else:
         folder = run_directories[0].absolute().parent if out is None else out
         compared = _compare(runs, chosen, _from_here(folder), wish)
-        verdicts = [{"run_directory": str(where.path), "verdict": record.verdict} for where, record in runs]
+        verdicts = [
+            {"run_directory": str(where.path), "verdict": getattr(record, "verdict", None)} for where, record in runs
+        ]
         answer = {"comparison": compared, "reports": verdicts}
         paths = list(compared.values())
     click.echo(json.dumps(answer, sort_keys=True) if as_json else "\n".join(paths))
@@ -75,28 +81,35 @@ def _from_here(folder: Path) -> Path:
     return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
 
 
-def _redraw(directory: RunDirectory, record: KnownReport, formats: tuple[str, ...], wish: Wish) -> dict[str, Any]:
+def _redraw(directory: RunDirectory, record: AnyRecord, formats: tuple[str, ...], wish: Wish) -> dict[str, Any]:
     paths = {"pdf": directory.pdf, "html": directory.html}
     with _explained(directory.path, paths[formats[0]]), directory.held():
-        write_pages(directory, record, formats, wish)
+        write_pages(build_document(material_of(directory, record, wish)), directory, formats)
     written = {name: str(paths[name]) for name in formats}
-    return {"run_directory": str(directory.path), "verdict": record.verdict, **written}
+    return {"run_directory": str(directory.path), "verdict": getattr(record, "verdict", None), **written}
 
 
 def _compare(runs: Sequence[Run], formats: Sequence[str], folder: Path, wish: Wish) -> dict[str, str]:
     """One run's scores and pictures are in memory at a time."""
 
-    def materials() -> Iterator[KnownMaterial]:
-        for directory, record in runs:
-            yield material_of(directory, record, wish)
+    records: list[AuditRecord] = []
+    for directory, record in runs:
+        if isinstance(record, NearestReport):
+            raise BadInput(f"RUN_DIR {directory.path}: tested nothing, so it cannot be compared; give it by itself")
+        records.append(record)
 
-    records = [record for _, record in runs]
+    def materials() -> Iterator[AuditMaterial]:
+        for directory, record in runs:
+            material = material_of(directory, record, wish)
+            if not isinstance(material, NearestMaterial):
+                yield material
+
     written = {}
-    for name, write in (("pdf", write_comparison_pdf), ("html", write_comparison_html)):
+    for name, write in (("pdf", write_pdf), ("html", write_html)):
         if name in formats:
             path = folder / f"comparison.{name}"
             with _explained(folder, path):
-                write(records, materials(), path)
+                write(build_comparison(records, materials()), path)
             written[name] = str(path)
     return written
 

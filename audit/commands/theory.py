@@ -41,7 +41,7 @@ def theory(**flags: Any) -> None:
 
 def _draw(report: Any, out: Path, pool: Any, *, show_records: bool) -> list[Path]:
     from audit.store import explain_failure, write_atomically
-    from reports.theory_figures import draw_distances, draw_images, draw_leave_one_out
+    from reports.figures.theory import draw_distances, draw_images, draw_leave_one_out
 
     with explain_failure(out):
         out.mkdir(parents=True, exist_ok=True)

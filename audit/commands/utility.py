@@ -67,7 +67,7 @@ def utility(**flags: Any) -> int:
     from audit.store import explain_failure, write_atomically
     from audit.utility_run import run_utility
     from audit.utility_table import dump, format_table, write_csv
-    from reports.utility_figure import write_utility_figure
+    from reports.figures.utility import write_utility_figure
 
     options = {
         **flags,

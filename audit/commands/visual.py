@@ -46,7 +46,7 @@ def visual(**flags: Any) -> int:
     --synthetic and --members the sets of somebody else are tested; without --members they are shown only.
     """
     spec = build(Visual, flags)
-    from reports import schema
+    from reports.records import schema
 
     if spec.synthetic:
         from audit.commands.visual_released import audit_released
@@ -208,8 +208,8 @@ def num_cores() -> int:
 
 def for_people(report: Any) -> str:
     from audit.visual import describe_finding
-    from reports.interval_units import bracketed
-    from reports.rounding import down, percent, probability
+    from reports.words.intervals import bracketed
+    from reports.words.rounding import down, percent, probability
 
     lines = [f"{report.verdict}  {report.verdict_reason}", "", report.finding]
     for finding in report.distances:

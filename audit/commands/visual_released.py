@@ -19,8 +19,8 @@ def audit_released(spec: Visual, flags: dict[str, Any]) -> int:
     """Resolve, run, print; exit 4 as in any visual audit."""
     from audit.visual_foreign import run_released
     from audit.visual_run import VisualSettings
-    from reports import schema
-    from reports.visual_record import NearestReport
+    from reports.records import schema
+    from reports.records.visual import NearestReport
 
     _check(flags)
     config, pool, foreign, metrics = _resolve(spec, flags)
@@ -96,7 +96,7 @@ def _command(config: Any, foreign: Any) -> str:
 
 
 def _distances_for_people(report: Any) -> str:
-    from reports.nearest_pages import UNTESTED
+    from reports.words.visual import UNTESTED
 
     lines = [UNTESTED, ""]
     lines += [

@@ -30,7 +30,7 @@ def worst_case(out: Path, as_json: bool, **flags: Any) -> int:
     spec = build(WorstCase, flags)
     from audit.run import run
     from audit.where import Where
-    from reports import schema
+    from reports.records import schema
 
     report = run(spec, Where(out=out), lambda line: print(f"audit: {line}", file=sys.stderr, flush=True))
     click.echo(schema.dump(report) if as_json else _for_people(report), nl=not as_json)
@@ -38,7 +38,7 @@ def worst_case(out: Path, as_json: bool, **flags: Any) -> int:
 
 
 def _for_people(report: Any) -> str:
-    from reports.rounding import down, percent, up
+    from reports.words.rounding import down, percent, up
 
     claimed, headline = report.claimed, report.epsilon
     tightness = (

@@ -18,7 +18,7 @@ from audit.estimators.clopper_pearson import clopper_pearson_epsilons
 from audit.estimators.evidence import Floats, RunCounts, RunEvidence
 from audit.estimators.thresholds import DEFAULT_CHOICE, ThresholdChoice
 from audit.estimators.trials import ErrorCounts, bound_from_runs
-from reports.schema import EpsilonBound
+from reports.records.schema import EpsilonBound
 
 NAME = "bayesian"
 ASSUMPTIONS = ("Jeffreys priors on both error rates; a credible interval, not a confidence bound",)

@@ -17,7 +17,7 @@ from audit.estimators.guesses import ASSUMPTIONS, GuessCounts, count_guesses
 from audit.estimators.recursion import LeastWrong, least_wrong_of_curve, p_value
 from audit.estimators.single_run import refuse_split_of_one_run
 from audit.estimators.thresholds import DEFAULT_CHOICE, ThresholdChoice, describe_choice, share_significance
-from reports.coin_test import CoinTest
+from reports.records.coin_test import CoinTest
 
 if TYPE_CHECKING:
     from audit.accounting.curve import TradeoffCurve

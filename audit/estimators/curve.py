@@ -24,7 +24,7 @@ from audit.estimators.thresholds import (
     share_significance,
 )
 from audit.estimators.trials import SHARED_ASSUMPTIONS, ErrorCounts, confidence_rectangle, count_errors
-from reports.worst_case import CurveTest
+from reports.records.worst_case import CurveTest
 
 NAME = "curve-test"
 _SMALLEST_P_VALUE = 1e-30

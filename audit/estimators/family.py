@@ -26,7 +26,7 @@ from audit.estimators.gaussian import gaussian_epsilon, gaussian_mus, require_po
 from audit.estimators.thresholds import DEFAULT_CHOICE, ThresholdChoice
 from audit.estimators.trials import ErrorCounts, bound_from_runs, confidence_rectangle
 from condensers.errors import BadInput
-from reports.schema import EpsilonBound
+from reports.records.schema import EpsilonBound
 
 NAME = "family"
 _TOLERANCE = 4e-3  # of the noise multiplier

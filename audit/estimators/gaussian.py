@@ -14,7 +14,7 @@ from audit.estimators.evidence import Floats, RunCounts, RunEvidence
 from audit.estimators.thresholds import DEFAULT_CHOICE, ThresholdChoice
 from audit.estimators.trials import ErrorCounts, bound_from_runs, confidence_rectangle
 from condensers.errors import BadInput
-from reports.schema import EpsilonBound
+from reports.records.schema import EpsilonBound
 
 NAME = "gaussian"
 ASSUMPTIONS = ("the mechanism is mu-GDP, as a full-batch Gaussian mechanism is",)

@@ -34,7 +34,7 @@ from audit.estimators.thresholds import (
     share_significance,
 )
 from condensers.errors import BadInput
-from reports.schema import EpsilonBound
+from reports.records.schema import EpsilonBound
 
 # Fractions of the coins guessed as members, and as non-members, among which a split chooses.
 GUESS_FRACTIONS = (0.0, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)

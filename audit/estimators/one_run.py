@@ -29,7 +29,7 @@ from audit.estimators.evidence import (
 from audit.estimators.guesses import ASSUMPTIONS, GuessCounts, bound_from_records
 from audit.estimators.thresholds import DEFAULT_CHOICE, ThresholdChoice
 from condensers.errors import BadInput
-from reports.schema import EpsilonBound
+from reports.records.schema import EpsilonBound
 
 NAME = "one-run"
 SELECTION_STEPS = 10

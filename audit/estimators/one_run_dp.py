@@ -27,7 +27,7 @@ from audit.estimators.evidence import Floats, RecordEvidence
 from audit.estimators.guesses import GuessCounts, bound_from_records
 from audit.estimators.one_run import one_run_lower_bounds
 from audit.estimators.thresholds import DEFAULT_CHOICE, ThresholdChoice
-from reports.schema import EpsilonBound
+from reports.records.schema import EpsilonBound
 
 NAME = "one-run-dp"
 SELECTION_STEPS = 10

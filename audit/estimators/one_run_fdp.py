@@ -18,7 +18,7 @@ from audit.estimators.guesses import GuessCounts, bound_from_records
 from audit.estimators.recursion import LeastWrong, too_many_right
 from audit.estimators.single_run import refuse_split_of_one_run
 from audit.estimators.thresholds import DEFAULT_CHOICE, ThresholdChoice
-from reports.schema import EpsilonBound
+from reports.records.schema import EpsilonBound
 
 NAME = "one-run-fdp"
 ASSUMPTIONS = ("the mechanism is mu-GDP, as a full-batch Gaussian mechanism is",)

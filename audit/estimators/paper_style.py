@@ -9,7 +9,7 @@ import numpy as np
 from audit.estimators.evidence import Floats, RunCounts, RunEvidence
 from audit.estimators.thresholds import DEFAULT_CHOICE, ThresholdChoice
 from audit.estimators.trials import ErrorCounts, bound_from_runs, confidence_rectangle
-from reports.schema import EpsilonBound
+from reports.records.schema import EpsilonBound
 
 NAME = "paper-style"
 ASSUMPTIONS = ("none: a point estimate without a confidence interval, not a bound",)

@@ -39,7 +39,7 @@ from audit.estimators.thresholds import (
     share_significance,
 )
 from condensers.errors import BadInput
-from reports.schema import EpsilonBound
+from reports.records.schema import EpsilonBound
 
 Ints = NDArray[np.int64]
 

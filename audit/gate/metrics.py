@@ -16,7 +16,7 @@ import numpy as np
 from scipy import stats
 
 from condensers.errors import BadConfig
-from reports.interval_units import PUBLIC_DRAWS
+from reports.records.intervals import PUBLIC_DRAWS
 
 NUM_RESAMPLES = 50
 NUM_FAMILY_RESAMPLES = 12

@@ -20,7 +20,7 @@ from audit.specs.worst_case import WorstCase
 from audit.store import write_text
 from audit.where import Where
 from condensers.errors import AuditError, BadConfig, BadData, Incomplete
-from reports.rounding import down, up
+from reports.words.rounding import down, up
 
 BASELINE_SCHEMA = "condensation-audit/baseline/1"
 # Worst first. What a status makes of the exit code: DESIGN.md, "Commands".

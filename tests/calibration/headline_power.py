@@ -15,7 +15,7 @@ from audit.estimators.evidence import RecordEvidence
 from audit.estimators.one_run import bound_epsilon_one_run_records
 from audit.estimators.one_run_dp import bound_epsilon_one_run_dp
 from audit.estimators.thresholds import Grid, Split
-from reports import schema
+from reports.records import schema
 
 ESTIMATORS = {"one-run": bound_epsilon_one_run_records, "one-run-dp": bound_epsilon_one_run_dp}
 CHOICES = {"split": Split(seed=None), "grid": Grid()}

@@ -40,7 +40,7 @@ from audit.estimators.one_run_dp import bound_epsilon_one_run_dp, one_run_dp_low
 from audit.estimators.one_run_fdp import bound_epsilon_one_run_fdp, largest_rejected_mu
 from audit.estimators.trials import upper_limits
 from audit.plan import ESTIMATORS
-from reports.rounding import down
+from reports.words.rounding import down
 
 NUM_AUDITS = 2000
 CHOICES = ("fixed", "split", "median", "grid")

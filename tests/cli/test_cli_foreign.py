@@ -18,7 +18,7 @@ from audit.foreign import HIDDEN
 from audit.pipeline import pictures_of
 from audit.store import RunDirectory
 from audit.synthetic import read_synthetic
-from reports import schema
+from reports.records import schema
 
 pytestmark = pytest.mark.usefixtures("inline")
 SHADOWS = shlex.split("--level set --method real --shadows 18 --shard-runs 18 --delta 0")
@@ -102,8 +102,9 @@ def test_nearest_records_are_tested_with_coins_and_shown_without(run: Run, monke
     assert finding["p_value"] == pytest.approx(2.0**-200)
     assert finding["bound"]["assumptions"][0].startswith("ASSERTED")
     assert Path(record["pdf"]).read_bytes()[:5] == b"%PDF-"
-    monkeypatch.setattr(audit.visual_foreign, "write_visual_pdf", lambda *_: None)
-    others = json.loads(run(*arguments, "--members", "coins.csv", "--column", "1").out)
+    with monkeypatch.context() as quick:
+        quick.setattr(audit.visual_foreign, "write_pages", lambda *_: None)
+        others = json.loads(run(*arguments, "--members", "coins.csv", "--column", "1").out)
     assert (others["finding"], others["epsilon"]["lower"]) == ("NOTHING FOUND", 0)
     plain = run(*arguments)
     record = json.loads(plain.out)
@@ -116,6 +117,13 @@ def test_nearest_records_are_tested_with_coins_and_shown_without(run: Run, monke
     assert (directory / "report.pdf").read_bytes()[:5] == b"%PDF-"
     assert "member" not in pd.read_parquet(directory / "matches.parquet").columns
     before = (directory / "figures" / "panel.png").read_bytes()
+    drawn = {path: path.read_bytes() for path in directory.glob("report.*")}
+    assert {path.suffix for path in drawn} == {".json", ".pdf", ".html"}
+    assert run("report", directory).code == 0
+    assert {path: path.read_bytes() for path in drawn} == drawn
+    compared = run("report", directory, directory)
+    assert (compared.code, compared.out) == (2, "")
+    assert "tested nothing, so it cannot be compared" in compared.err
     for_people = run(*arguments[:-1], "--show-records")
     assert "NOTHING WAS TESTED" in for_people.out
     assert (directory / "figures" / "panel.png").read_bytes() != before
@@ -141,7 +149,7 @@ def test_private_shadows_with_soft_labels_and_sets_of_two_sizes(run: Run, monkey
         assert report["game"]["num_test_runs"] == 2
         assert report["claimed"] is None, "what is proved for the shadows is not claimed for the sets"
         assert report["roc"]["interval_unit"] == "runs"
-    monkeypatch.setattr(audit.visual_foreign, "write_visual_pdf", lambda *_: None)
+    monkeypatch.setattr(audit.visual_foreign, "write_pages", lambda *_: None)
     visual = json.loads(run("visual", *sets, "--members", "coins.csv", "--json").out)
     assert visual["distances"][0]["num_guesses"] == 270
     assert visual["distances"][0]["num_members"] == 270

@@ -12,7 +12,7 @@ from test_cli_attack import TINY, Run, compute_inline, inline, run
 
 import audit.pipeline
 from audit.store import RunDirectory
-from reports import schema
+from reports.records import schema
 
 pytestmark = pytest.mark.usefixtures("inline")
 REAL = shlex.split("--method real --ipc 2 --records 200 --shadows 24 --shard-runs 8 --set victim.epochs=2")

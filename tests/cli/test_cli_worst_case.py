@@ -6,7 +6,7 @@ import pytest
 from calibration.planted_faults import noise_halved
 
 from audit.cli import main
-from reports.worst_case import load_worst_case
+from reports.records.worst_case import load_worst_case
 
 SMALL = ("--trials", "3000", "--rate", "1", "--set", "noise_multiplier=2")
 

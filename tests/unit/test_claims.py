@@ -10,7 +10,7 @@ from audit.claims.ranges import ANYTHING, PublishedRange, describe_range, find_m
 from audit.claims.record import SCALES, Claim, Evidence, Finding, Ruling
 from audit.claims.run import CLAIMS, read_findings, run_claim, write_findings
 from condensers.errors import BadConfig, BadData
-from reports.scope import KNOWN, UNKNOWN, Scope, describe_scope
+from reports.records.scope import KNOWN, UNKNOWN, Scope, describe_scope
 
 
 def test_every_claim_has_tests_or_says_what_they_would_take() -> None:

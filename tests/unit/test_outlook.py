@@ -9,7 +9,7 @@ from scipy.stats import norm
 from audit.estimators.one_run import bound_epsilon_one_run, one_run_ceiling
 from audit.outlook import MULTIPLES, look_ahead, tradeoff_of_ledger, tradeoff_of_point
 from condensers.ledger import Event, Poisson
-from reports.distributions import allowed_true_positive_rate
+from reports.records.allowed import allowed_true_positive_rate
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.0), (1.0, 1e-5), (8.0, 1e-5), (2.0, 0.1)])

@@ -21,11 +21,12 @@ from audit.summary import reproduction_command, score_runs, score_table, summari
 from condensers.errors import BadConfig
 from condensers.randomness import Randomness, stream
 from condensers.registry import condense_runs, get_method, untracked
-from reports.gallery import Gallery
-from reports.html import write_html
-from reports.interval_units import GIVEN_PUBLIC_DRAW, PUBLIC_DRAWS, RECORDS, RUNS
-from reports.schema import Roc
-from reports.wording import explain_numbers
+from reports.documents.membership import build_membership, gather_membership
+from reports.records.gallery import Gallery
+from reports.records.intervals import GIVEN_PUBLIC_DRAW, PUBLIC_DRAWS, RECORDS, RUNS
+from reports.records.schema import Roc
+from reports.render.html import write_html
+from reports.words.membership import explain_numbers
 
 AUDITS = 50
 SMALL = {"changes": ("iterations=2", "width=4", "depth=1"), "level": "set"}
@@ -174,9 +175,10 @@ def test_the_page_says_what_its_intervals_are_over(tmp_path, draws: int, said: s
     config, pool, signals, shards = audit_of(public_draws=draws)
     members, scores = score_runs(config, signals)
     report = summarise(config, pool, members, scores, shards)
-    write_html(report, scores=score_table(config, members, scores), gallery=Gallery(), path=tmp_path / "page.html")
-    # Legends of both figures and their names for those who hear them, note under the rates, utility.
-    assert (tmp_path / "page.html").read_text(encoding="utf-8").count(said) >= 6
+    table = score_table(config, members, scores)
+    write_html(build_membership(gather_membership(report, scores=table, gallery=Gallery())), tmp_path / "page.html")
+    # Names of both figures for those who hear them, note under the rates.
+    assert (tmp_path / "page.html").read_text(encoding="utf-8").count(said) >= 3
     assert ("over the 4 public draws" if draws > 1 else said) in explain_numbers(report)
 
 

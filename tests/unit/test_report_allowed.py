@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from test_report_simulation import CLAIM, simulate_report
 
-from reports.allowed import allowed_at, allowed_region, explain_outside, lies_outside
-from reports.rounding import up_percent
-from reports.schema import Tradeoff, dump, load
-from reports.tables import rates_table
+from reports.records.allowed import allowed_at, allowed_region, lies_outside
+from reports.records.schema import Tradeoff, dump, load
+from reports.words.roc import explain_outside
+from reports.words.rounding import up_percent
+from reports.words.tables import rates_table
 
 
 @pytest.fixture(scope="module")

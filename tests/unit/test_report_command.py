@@ -15,8 +15,11 @@ from test_report_simulation import simulate_report
 from audit.cli import main
 from audit.data.load import load_pool, pool_checksum
 from audit.store import RunDirectory, write_tensors
-from reports.gallery import Gallery
-from reports.schema import dump, load
+from reports.documents.blocks import Document
+from reports.documents.kinds import build_document
+from reports.documents.membership import MembershipMaterial
+from reports.records.gallery import Gallery
+from reports.records.schema import dump, load
 
 RECORDS = 60
 
@@ -73,8 +76,12 @@ def test_redraws_with_and_without_real_records_against_image_count(directory, mo
 def galleries(monkeypatch: pytest.MonkeyPatch) -> list[Gallery]:
     """What would have been drawn."""
     found: list[Gallery] = []
-    for module in ("audit.pipeline", "audit.redraw"):
-        monkeypatch.setattr(f"{module}.write_pdf", lambda *_, gallery, **__: found.append(gallery))
+
+    def keep(material: MembershipMaterial) -> Document:
+        found.append(material.gallery)
+        return build_document(material)
+
+    monkeypatch.setattr("audit.commands.report.build_document", keep)
     return found
 
 
@@ -175,7 +182,7 @@ def test_a_folder_that_cannot_be_written_is_one_line_against_exit_code(
         raise OSError(number, os.strerror(number))
 
     directory.shard(0).unlink()
-    monkeypatch.setattr("audit.redraw.write_pdf", refuse)
+    monkeypatch.setattr("audit.pages.write_pdf", refuse)
     code, _, err = run(monkeypatch, capsys, str(directory.path))
     assert code == expected
     assert f"cannot write {directory.pdf}" in err

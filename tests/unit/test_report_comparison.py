@@ -13,30 +13,32 @@ from test_report_html import OUTLOOK
 from test_report_pdf import pages_of, text_of
 from test_report_simulation import CLAIM, simulate_report
 
-from reports.comparison import write_comparison_pdf
-from reports.gallery import Gallery
-from reports.material import gather
-from reports.schema import Ladder, LadderRow, dump, load
-from reports.series import MOST_CURVES, drawn_curves
-from reports.wording import explain_outlook
+from reports.documents.comparison import build_comparison, drawn_curves
+from reports.documents.membership import gather_membership
+from reports.figures.curves import MOST_CURVES
+from reports.records.gallery import Gallery
+from reports.records.schema import Ladder, LadderRow, dump, load
+from reports.render.pdf import write_pdf
+from reports.words.membership import explain_outlook
 
 # Peak memory in MiB after the comparison of as many copies of one run directory.
 MEASURE = """
 import sys
 from pathlib import Path
 import pandas as pd
-from reports.comparison import write_comparison_pdf
-from reports.gallery import Gallery
-from reports.html import write_comparison_html
-from reports.material import gather
-from reports.schema import load
+from reports.documents.comparison import build_comparison
+from reports.documents.membership import gather_membership
+from reports.records.gallery import Gallery
+from reports.records.schema import load
+from reports.render.html import write_html
+from reports.render.pdf import write_pdf
 folder, number = Path(sys.argv[1]), int(sys.argv[2])
 report = load((folder / "report.json").read_text(encoding="utf-8"))
 def materials():
     for _ in range(number):
-        yield gather(report, scores=pd.read_parquet(folder / "scores.parquet"), gallery=Gallery())
-write_comparison_pdf([report] * number, materials(), folder / "comparison.pdf")
-write_comparison_html([report] * number, materials(), folder / "comparison.html")
+        yield gather_membership(report, scores=pd.read_parquet(folder / "scores.parquet"), gallery=Gallery())
+write_pdf(build_comparison([report] * number, materials()), folder / "comparison.pdf")
+write_html(build_comparison([report] * number, materials()), folder / "comparison.html")
 print(int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0]) / 1024)
 """
 
@@ -53,7 +55,8 @@ def test_several_runs_become_one_comparison_against_files(tmp_path: Path, monkey
     assert not first.html.exists()
     before = {name: (tmp_path / f"comparison.{name}").read_bytes() for name in ("pdf", "html")}
     assert before["html"].count(b'<section class="run"') == 2
-    assert before["html"].count(b"data:image/png") == 1
+    assert before["html"].count(b"Synthetic set of one run") == 2
+    assert before["html"].count(b"no shards") == 1
     there = tmp_path / "there"
     arguments = (str(first.path), str(second.path), "--out", str(there))
     code, out, _ = run(monkeypatch, capsys, *arguments)
@@ -95,8 +98,8 @@ def test_scores_of_another_audit_are_refused_by_name_against_message(tmp_path: P
 def test_every_audit_has_its_page_and_its_row_against_text(tmp_path: Path) -> None:
     report, scores = simulate_report(runs=12, records=60)
     several = [replace(report, method=f"method-{n}", claimed=CLAIM if n else None) for n in range(3)]
-    materials = (gather(each, scores=scores, gallery=Gallery()) for each in several)
-    write_comparison_pdf(several, materials, tmp_path / "c.pdf")
+    materials = (gather_membership(each, scores=scores, gallery=Gallery()) for each in several)
+    write_pdf(build_comparison(several, materials), tmp_path / "c.pdf")
     assert b"CreationDate" not in (tmp_path / "c.pdf").read_bytes()
     text = text_of(tmp_path / "c.pdf")
     assert pages_of(tmp_path / "c.pdf") == 4

@@ -12,16 +12,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from test_report_simulation import CLAIM, PROTOCOL, simulate_gallery, simulate_report
 
-from reports.coin_test import CoinTest
-from reports.gallery import Gallery, Panel
-from reports.html import write_comparison_html, write_html
-from reports.html_sections import ladder_section
-from reports.material import gather
-from reports.schema import Ladder, LadderRow, Outlook, Report, dump, load
-from reports.svg import Axis, embed_json, escape, round_ticks
-from reports.tables import groups_table
+from reports.documents.blocks import Table
+from reports.documents.comparison import build_comparison
+from reports.documents.ladder import ladder_section
+from reports.documents.membership import build_membership, gather_membership
+from reports.figures import style
+from reports.figures.canvas import Canvas
+from reports.figures.roc import SCREEN_WIDTH, roc_scales
+from reports.records.coin_test import CoinTest
+from reports.records.gallery import Gallery, Panel
+from reports.records.schema import Ladder, LadderRow, Outlook, Report, dump, load
+from reports.render.html import asset, visible, write_html
+from reports.words.tables import groups_table
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"' onfocus='alert(3)' <!-- \u202egnp"
 LADDER = Ladder(
@@ -50,7 +55,8 @@ def whole_report(**changes: Any) -> tuple[Report, Any]:
 
 def page_of(tmp_path: Path, report: Report, scores: Any, gallery: Gallery | None = None) -> str:
     path = tmp_path / "report.html"
-    write_html(report, scores=scores, gallery=gallery or Gallery(note="Not drawn."), path=path)
+    material = gather_membership(report, scores=scores, gallery=gallery or Gallery(note="Not drawn."))
+    write_html(build_membership(material), path)
     return path.read_text(encoding="utf-8")
 
 
@@ -109,11 +115,21 @@ def test_hostile_words_everywhere_in_a_record_change_no_tag_against_tags(tmp_pat
     assert len(hostile.text) > len(plain.text)
 
 
-def test_json_in_the_page_cannot_end_its_element_against_round_trip() -> None:
-    text = embed_json({"a": [HOSTILE, "\u2028", 1.5]})
+def test_json_in_the_page_cannot_end_its_element_against_round_trip(tmp_path: Path) -> None:
+    runs = [whole_report(method=HOSTILE) for _ in range(2)]
+    materials = (gather_membership(report, scores=scores, gallery=Gallery()) for report, scores in runs)
+    write_html(build_comparison([report for report, _ in runs], materials), tmp_path / "c.html")
+    page = (tmp_path / "c.html").read_text(encoding="utf-8")
+    text = re.findall(r'<script type="application/json">(.*?)</script>', page, re.DOTALL)[0]
     assert not set("<>&") & set(text)
-    assert json.loads(text) == {"a": [HOSTILE, "\u2028", 1.5]}
-    assert escape("a\tb\x00\ud800<") == "a b\ufffd\ufffd&lt;"
+    assert HOSTILE[:20] in json.loads(text)["text"][5][1]
+    assert visible("a\tb\x00\ud800<") == "a b\ufffd\ufffd<"
+
+
+def test_the_style_sheet_has_the_colours_of_the_figures_against_palette() -> None:
+    named = dict(re.findall(r"--(\w+): (#\w+);", asset("page.css")))
+    for name in ("ink", "grey", "rule", "pale", "blue", "vermillion", "orange"):
+        assert named[name] == getattr(style, name.upper()), name
 
 
 def test_the_policy_allows_this_script_and_style_only_against_digests(tmp_path: Path) -> None:
@@ -127,7 +143,8 @@ def test_the_policy_allows_this_script_and_style_only_against_digests(tmp_path: 
     assert policy[1].startswith("default-src 'none'")
     assert "unsafe" not in policy[1]
     assert '<html lang="en">' in page
-    assert not re.search(r"https?://|//[a-z]|@import|url\((?!#)", page.split("<body>")[1])
+    body = re.sub(r'"data:image/[^"]*"', "", page.split("<body>")[1])
+    assert not re.search(r"https?://|//[a-z]|@import|url\((?!#)", body)
 
 
 def test_the_same_record_gives_the_same_bytes_against_bytes(tmp_path: Path) -> None:
@@ -140,16 +157,15 @@ def test_the_same_record_gives_the_same_bytes_against_bytes(tmp_path: Path) -> N
 def test_the_page_says_what_the_record_says_against_text(tmp_path: Path) -> None:
     report, scores = whole_report()
     text = Skeleton(page_of(tmp_path, report, scores)).text
-    order = ("NOT REFUTED", "Analytic against empirical", "Key numbers", "over what is allowed", "ladder",
-             "Most exposed", "Utility", "Threat model", "what more runs would buy", "How to repeat",
-             "cannot tell")  # fmt: skip
+    order = ("NOT REFUTED", "The ladder", "Key numbers", "over what is allowed", "Analytic against empirical",
+             "what more runs would buy", "Threat model", "Most exposed", "How to repeat", "cannot tell")  # fmt: skip
     places = [text.index(words, text.index("Attack lira")) for words in order]
     assert places == sorted(places)
     for words in (
         report.verdict_reason,
         report.command,
         report.digest,
-        "≤ 5.62",
+        "5.62 by PLD",
         "≥ 1.62",
         "NO BOUND",
         "1.2%",
@@ -184,14 +200,15 @@ def test_the_test_of_a_curve_stands_below_the_bounds_against_text(tmp_path: Path
 def test_real_images_are_there_on_demand_only_against_image_count(tmp_path: Path) -> None:
     report, scores = whole_report()
     hidden = page_of(tmp_path, report, scores)
-    assert "data:image" not in hidden
+    assert "data:image/png" not in hidden
     assert "THESE ARE REAL RECORDS" not in hidden
     images = np.linspace(0, 1, 16 * 8 * 8).reshape(16, 8, 8, 1).astype(np.float32)
     panel = Panel(images=images[:2].repeat(3, axis=-1), captions=("synthetic", HOSTILE))
     shown = page_of(tmp_path, report, scores, replace(simulate_gallery(), exposed=images, matches=(panel,)))
-    assert shown.count('src="data:image/png;base64,') == 1 + 16 + 2
+    assert shown.count('src="data:image/png;base64,') == 16 + 2
     assert shown.count("THESE ARE REAL RECORDS") == 2
-    assert len(re.findall(r"<img [^>]*alt=", shown)) == 19
+    assert len(re.findall(r"<img [^>]*alt=", shown)) == len(re.findall("<img ", shown)) == 18 + shown.count("<picture>")
+    assert shown.count("<picture>") == hidden.count("<picture>") + 1
 
 
 def test_odd_measures_are_drawn_against_text(tmp_path: Path) -> None:
@@ -211,7 +228,7 @@ def test_odd_measures_are_drawn_against_text(tmp_path: Path) -> None:
     )
     page = page_of(tmp_path, odd, scores)
     text = Skeleton(page).text
-    for words in ("CONTROL", "Not measured", "None are listed", "no ceiling", "≤ 5.62"):
+    for words in ("CONTROL", "not measured", "None are listed", "no ceiling", "5.62 by PLD"):
         assert words in text, words
     assert not re.search(r"[\" ,\[(](nan|inf|-inf|NaN|Infinity)[\" ,\])]", page)
 
@@ -219,8 +236,9 @@ def test_odd_measures_are_drawn_against_text(tmp_path: Path) -> None:
 def test_a_comparison_holds_every_audit_once_against_sections(tmp_path: Path) -> None:
     runs = [whole_report(level=level) for level in ("model", "set", "set")]
     reports = [report for report, _ in runs]
-    materials = (gather(report, scores=scores, gallery=Gallery(note="Not drawn.")) for report, scores in runs)
-    write_comparison_html(reports, materials, tmp_path / "comparison.html")
+    note = Gallery(note="Not drawn.")
+    materials = (gather_membership(report, scores=scores, gallery=note) for report, scores in runs)
+    write_html(build_comparison(reports, materials), tmp_path / "comparison.html")
     page = (tmp_path / "comparison.html").read_text(encoding="utf-8")
     assert re.findall(r'<section class="run" id="run-(\d)" data-level="(\w+)"', page) == [
         ("1", "model"), ("2", "set"), ("3", "set")
@@ -233,11 +251,15 @@ def test_a_comparison_holds_every_audit_once_against_sections(tmp_path: Path) ->
 
 
 def test_a_ladder_is_a_section_of_its_own_against_rows() -> None:
-    section = ladder_section(LADDER)
-    text = Skeleton(section).text
-    assert section.count("<tr>") == 4
-    for words in ("model: lira", "≥ 1.62", "≤ 1.00", "REFUTED"):
-        assert words in text
+    _, figure, table, _ = ladder_section(LADDER)
+    assert isinstance(table, Table)
+    assert [(row[0], row[2], row[-1]) for row in table.rows] == [
+        ("model", "≥ 0.21", "NOT REFUTED"),
+        ("set", "≥ 0.74", "NOT REFUTED"),
+        ("transcript", "≥ 1.62", "REFUTED"),
+    ]
+    for words in ("model: lira", "≥ 1.62", "≤ 1.00"):
+        assert words in figure.plot.alt  # type: ignore[union-attr]
 
 
 def test_groups_of_any_make_become_a_table_against_cells() -> None:
@@ -259,14 +281,16 @@ def test_groups_of_any_make_become_a_table_against_cells() -> None:
     assert cells == ("crafted", "1\u202f500", "0.75", "[0.7, 0.8]", "2.1% at 0.1%, 6.2% at 1%", "≥ 1.23", "–")
 
 
-@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (0.0, 8.8), (-5.3, 21.7), (0.2, 1.0), (0.0, 0.004)])
-def test_ticks_are_round_and_within_against_range(low: float, high: float) -> None:
-    ticks = round_ticks(low, high, 6)
-    assert 2 <= len(ticks) <= 7
-    assert low - 1e-9 <= ticks[0] < ticks[-1] <= high + 1e-9
-
-
-def test_axes_place_their_ends_and_cut_the_rest_against_places() -> None:
-    axis = Axis(low=1e-4, high=1.0, start=10.0, end=110.0, logarithmic=True)
-    assert axis([0.0, 1e-4, 1e-2, 1.0, 7.0]) == pytest.approx([10, 10, 60, 110, 110])
-    assert axis.decades() == pytest.approx([1e-4, 1e-3, 1e-2, 1e-1, 1])
+@pytest.mark.parametrize("place", [0, 1])
+def test_the_places_that_the_script_is_told_are_those_of_the_drawn_curve_against_axes(place: int) -> None:
+    report, _ = whole_report()
+    scale = roc_scales(report, 1000, of="x")[place]
+    with style.house_style():
+        sheet = Figure(figsize=(SCREEN_WIDTH / 72, scale.plot.height(SCREEN_WIDTH) / 72), dpi=72)
+        scale.plot.draw(Canvas(sheet=sheet, left=0.0, top=0.0, width=SCREEN_WIDTH))
+    (axes,) = sheet.axes
+    lowest = axes.get_xlim()[0]
+    for index in (3, 60, 120, 201):
+        rates = (report.roc.curve[name][index] for name in ("false_positive_rate", "true_positive_rate"))
+        x, y = axes.transData.transform(tuple(max(rate, lowest) for rate in rates))
+        assert (scale.x[index], scale.y[0][index]) == pytest.approx((x, sheet.bbox.height - y), abs=0.06)

@@ -1,6 +1,8 @@
 """`audit report` on the runs of `audit visual` and `audit worst-case`, alone and beside others."""
 
+import base64
 import json
+import re
 import shutil
 import sys
 from dataclasses import replace
@@ -9,25 +11,33 @@ from pathlib import Path
 import numpy as np
 import pytest
 from chromium import PROGRAM, browse
+from matplotlib.figure import Figure
 from test_report_command import run, write_run
 from test_report_html import HOSTILE, Skeleton
 from test_report_pdf import pages_of, text_of
+from test_report_renderings import assert_same_on_paper_and_screen
 from test_worst_case import experiment
 
 from audit.cli import main
 from audit.data.load import load_pool
-from audit.redraw import read_run
+from audit.redraw import Wish, material_of, read_run
 from audit.store import RunDirectory
 from audit.worst_case import draw_worst_case, run_worst_case
-from reports.allowed import allowed_at
-from reports.html import write_page
-from reports.kinds import VisualMaterial, WorstCaseMaterial, load_any
-from reports.labels import place_labels
-from reports.schema import dump
-from reports.visual_pages import Pictures
-from reports.worst_case import WorstCaseReport
-from reports.worst_case_pages import write_worst_case_pdf
-from reports.worst_case_words import NO_CURVE, corners_of, marks_of
+from reports.documents.blocks import Curves
+from reports.documents.kinds import AnyMaterial, build_document
+from reports.documents.visual import VisualMaterial
+from reports.documents.worst_case import WorstCaseMaterial
+from reports.figures.canvas import Canvas
+from reports.figures.labels import place_labels
+from reports.records.allowed import allowed_at
+from reports.records.gallery import Pictures
+from reports.records.kinds import load_record
+from reports.records.schema import dump
+from reports.records.worst_case import WorstCaseReport, corners_of
+from reports.render.html import write_html
+from reports.render.pdf import write_figures, write_pdf
+from reports.render.sheets import TEXT_WIDTH
+from reports.words.worst_case import NO_CURVE, marks_of
 
 RECORDS = 60
 
@@ -111,6 +121,12 @@ def test_the_pages_say_what_the_record_says_against_text(runs) -> None:  # type:
         assert pages_of(path / "report.pdf") <= 5
 
 
+def test_paper_and_screen_say_the_same_in_the_same_order_against_blocks(runs, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    wish = Wish(show_records=False, data_root=None)
+    for path in runs.glob("*-*"):
+        assert_same_on_paper_and_screen(build_document(material_of(*read_run(path), wish)), tmp_path)
+
+
 def test_a_corner_lies_outside_the_region_exactly_where_its_attempt_refutes_against_record(runs) -> None:  # type: ignore[no-untyped-def]
     """The drawn curve is on a grid, with chords below the true allowance: a refuting corner is above it even so."""
     outside = []
@@ -131,8 +147,12 @@ def test_marks_of_one_place_share_their_numbers_against_attempts(runs) -> None: 
     names = [name for name, _ in marks_of(report)]
     numbers = sorted(int(number) for name in names for number in name.split(", "))
     assert numbers == list(range(1, len(report.attempts) + 1))
-    page = (one(runs, "worst-case-dyn-psg") / "report.html").read_text(encoding="utf-8")
-    assert page.count('class="tick number"') == 2 * len(names)
+    blocks = build_document(WorstCaseMaterial(report=report)).blocks
+    (curves,) = (block for block in blocks if isinstance(block, Curves))
+    sheet = Figure(figsize=(8, 8))
+    curves.plot.draw(Canvas(sheet=sheet, left=0.0, top=0.0, width=TEXT_WIDTH))
+    for axes in sheet.axes:
+        assert [text.get_text() for text in axes.texts] == names
 
 
 def test_more_trials_start_from_this_audit_and_buy_more_against_bound(runs) -> None:  # type: ignore[no-untyped-def]
@@ -149,19 +169,21 @@ def test_a_record_without_curve_is_drawn_without_it_against_text(runs, tmp_path)
     raw = json.loads((one(runs, "worst-case-ldpdc") / "report.json").read_text())
     for name in ("roc", "tradeoff", "outlook", "utility", "pdf"):
         del raw[name]
-    report = load_any(json.dumps(raw))
+    report = load_record(json.dumps(raw))
     assert isinstance(report, WorstCaseReport)
-    write_worst_case_pdf(report, tmp_path / "report.pdf")
+    document = build_document(WorstCaseMaterial(report=report))
+    write_pdf(document, tmp_path / "report.pdf")
+    write_figures(document, tmp_path / "figures")
     assert NO_CURVE.split(";")[0] in text_of(tmp_path / "report.pdf")
-    write_page(WorstCaseMaterial(report=report), tmp_path / "report.html")
-    assert "roc-0" not in (tmp_path / "report.html").read_text(encoding="utf-8")
+    write_html(document, tmp_path / "report.html")
+    assert "tradeoff-0" not in (tmp_path / "report.html").read_text(encoding="utf-8")
     assert not (tmp_path / "figures").exists()
 
 
 def test_records_of_every_kind_are_read_back_against_text(runs) -> None:  # type: ignore[no-untyped-def]
     for path in runs.glob("*-*"):
         text = (path / "report.json").read_text()
-        assert dump(load_any(text)) == text
+        assert dump(load_record(text)) == text
 
 
 @pytest.mark.parametrize(
@@ -190,7 +212,12 @@ def test_real_images_only_where_asked_and_only_the_audited_ones_against_pixels(r
     assert run(monkeypatch, capsys, str(path), "--show-records")[0] == 0
     shown = (path / "report.html").read_bytes()
     assert b"THESE ARE REAL RECORDS" in shown
-    assert shown.count(b"data:image/png") > hidden.count(b"data:image/png")
+    assert b"THESE ARE REAL RECORDS" not in hidden
+    panel = json.loads((path / "report.json").read_text())["panel"]
+    records = sum(len(near) for column in panel for near in column["matches"].values())
+    # Every figure is there for wide windows and for phones.
+    assert pictures_in(hidden) == 2 * len(panel)
+    assert pictures_in(shown) == 2 * (len(panel) + records)
     file = path / "report.json"
     record = json.loads(file.read_text())
     file.write_text(json.dumps({**record, "config": {**record["config"], "records": RECORDS + 10}}))
@@ -229,6 +256,12 @@ def test_what_cannot_be_shown_or_drawn_is_one_line_against_cases(runs, tmp_path,
     assert "audit utility" in err
 
 
+def pictures_in(page: bytes) -> int:
+    """How many pictures the drawings of a page hold."""
+    drawings = re.findall(rb'"data:image/svg\+xml;base64,([^"]*)"', page)
+    return sum(base64.b64decode(drawing).count(b"<image ") for drawing in drawings)
+
+
 def mixed(runs: Path) -> list[str]:
     write_run(runs / "lira-dm-digits-1", initial=-1)
     return [str(path) for path in sorted(runs.glob("*-*"))]
@@ -256,8 +289,8 @@ def test_a_mixture_is_a_comparison_with_a_section_each_against_text(runs, monkey
 def test_hostile_names_change_words_and_nothing_else_against_tags(runs, tmp_path) -> None:  # type: ignore[no-untyped-def]
     names = ("method", "command", "digest", "run_directory", "verdict_reason")
 
-    def tags(material: WorstCaseMaterial | VisualMaterial) -> list[tuple[str, tuple[str, ...]]]:
-        write_page(material, tmp_path / "page.html")
+    def tags(material: AnyMaterial) -> list[tuple[str, tuple[str, ...]]]:
+        write_html(build_document(material), tmp_path / "page.html")
         return Skeleton((tmp_path / "page.html").read_text(encoding="utf-8")).tags
 
     worst = record_of(runs, "worst-case-dyn-psg")
@@ -296,19 +329,20 @@ def pages(runs: Path, monkeypatch, capsys) -> dict[str, Path]:  # type: ignore[n
 @pytest.mark.skipif(PROGRAM is None, reason="Chromium is not installed: the page cannot be tried in it")
 def test_the_pages_answer_and_complain_of_nothing_against_browser(pages) -> None:  # type: ignore[no-untyped-def]
     shown = "Array.from(document.querySelectorAll('section.run')).filter((run) => !run.hidden).map((run) => run.id)"
-    told = "Array.from(document.querySelectorAll('#roc-0 .tip div')).map((row) => row.textContent.split(' ')[0])"
     with browse() as browser:
-        for kind in ("worst-case-dyn-psg", "visual"):
+        for kind, figure in (("worst-case-dyn-psg", "#tradeoff-0"), ("visual", "#roc-0")):
+            rows = f"Array.from(document.querySelectorAll('{figure} .tip div'))"
+            told = f"{rows}.map((row) => row.textContent.split(' ')[0])"
             browser.open(pages[kind])
-            browser.mouse("mouseMoved", *browser.centre("#roc-0 svg:not([hidden])", 0.6))
+            browser.mouse("mouseMoved", *browser.centre(f"{figure} svg:not([hidden])", 0.6))
             assert browser.run(told)[:3] == ["FPR", "TPR", "95%"]
-            browser.click("#roc-0 input[value=linear]")
-            assert browser.run("document.querySelectorAll('#roc-0 svg:not([hidden])').length") == 1
+            browser.click(f"{figure} input[value=linear]")
+            assert browser.run(f"document.querySelectorAll('{figure} svg:not([hidden])').length") == 1
             browser.mouse("mouseMoved", 2, 2)
             browser.open(pages[kind])
-            size = {"width": 420, "height": 800, "deviceScaleFactor": 1, "mobile": False}
+            size = {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": False}
             browser.call("Emulation.setDeviceMetricsOverride", **size)
-            assert browser.run("document.documentElement.scrollWidth") <= 420
+            assert browser.run("document.documentElement.scrollWidth") <= 390
             browser.call("Emulation.clearDeviceMetricsOverride")
         browser.open(pages["all"])
         assert browser.run(shown) == ["run-1"]

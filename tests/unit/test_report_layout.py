@@ -8,22 +8,27 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from test_report_simulation import CLAIM, PROTOCOL, simulate_gallery, simulate_report
 
-from reports.gallery import Gallery, pixels, show_synthetic
-from reports.layout import Document, printable, shorten, text_width, wrap
-from reports.material import gather
-from reports.mosaic import arrange, compose
-from reports.page_closing import flatten, wrap_command
-from reports.pdf import draw
-from reports.schema import Report
-from reports.style import BODY, CODE, FOOT, MARGIN, PAGE_HEIGHT, PAGE_WIDTH, TEXT_WIDTH, Face, house_style
+from reports.documents.membership import build_membership, gather_membership
+from reports.figures.mosaic import arrange, compose
+from reports.figures.style import house_style
+from reports.figures.typography import Face, printable, shorten, text_width, wrap
+from reports.records.gallery import Gallery, pixels, show_synthetic
+from reports.records.schema import Report
+from reports.render.pdf import lay_out as lay_out_document
+from reports.render.pieces import BODY, CODE, wrap_command
+from reports.render.sheets import FOOT, MARGIN, PAGE_HEIGHT, PAGE_WIDTH, TEXT_WIDTH, number_sheets
+from reports.words.bounds import flatten
 
 LONG_WORD = "a-rather/long_path.to=something" * 12
 LONG_TEXT = "what is known of the adversary " * 30 + LONG_WORD
 
 
-def lay_out(report: Report, scores, gallery: Gallery) -> Document:  # type: ignore[no-untyped-def]
+def lay_out(report: Report, scores, gallery: Gallery) -> list[Figure]:  # type: ignore[no-untyped-def]
     with house_style():
-        return draw(gather(report, scores=scores, gallery=gallery))
+        document = build_membership(gather_membership(report, scores=scores, gallery=gallery))
+        sheets = lay_out_document(document)
+        number_sheets(sheets, document.line, document.reference)
+    return sheets
 
 
 def boxes_of(sheet: Figure) -> list[tuple[float, float, float, float, str]]:
@@ -67,13 +72,13 @@ def hostile_report() -> tuple[Report, object]:
 
 
 @pytest.fixture(scope="module", params=["ordinary", "hostile"])
-def document(request: pytest.FixtureRequest) -> Document:
+def sheets(request: pytest.FixtureRequest) -> list[Figure]:
     report, scores = simulate_report(runs=24, records=120) if request.param == "ordinary" else hostile_report()
     return lay_out(report, scores, simulate_gallery(shape=(28, 28, 1), per_class=50))
 
 
-def test_no_line_leaves_the_page_or_covers_another_against_measured_boxes(document: Document) -> None:
-    for number, sheet in enumerate(document.sheets, start=1):
+def test_no_line_leaves_the_page_or_covers_another_against_measured_boxes(sheets: list[Figure]) -> None:
+    for number, sheet in enumerate(sheets, start=1):
         boxes = boxes_of(sheet)
         for left, right, top, bottom, text in boxes:
             where = f"page {number}: {text!r}"
@@ -87,8 +92,8 @@ def test_no_line_leaves_the_page_or_covers_another_against_measured_boxes(docume
                 assert apart, f"page {number}: {text!r} and {other!r}"
 
 
-def test_axes_stand_clear_of_the_text_against_measured_boxes(document: Document) -> None:
-    for sheet in document.sheets:
+def test_axes_stand_clear_of_the_text_against_measured_boxes(sheets: list[Figure]) -> None:
+    for sheet in sheets:
         for axes in sheet.axes:
             box = axes.get_position()
             x0, x1 = box.x0 * PAGE_WIDTH, box.x1 * PAGE_WIDTH
@@ -153,10 +158,8 @@ def test_every_shown_image_stands_in_its_class_row_against_labels(per_class, cla
     assert np.isclose(near, centre, atol=1e-6).all(-1).any()
 
 
-def images_of(document: Document) -> int:
-    return sum(
-        isinstance(child, AxesImage) for sheet in document.sheets for axes in sheet.axes for child in axes.images
-    )
+def images_of(sheets: list[Figure]) -> int:
+    return sum(isinstance(child, AxesImage) for sheet in sheets for axes in sheet.axes for child in axes.images)
 
 
 def test_real_images_appear_only_when_given_against_count() -> None:
@@ -166,9 +169,9 @@ def test_real_images_appear_only_when_given_against_count() -> None:
     assert images_of(lay_out(report, scores, Gallery(note="none"))) == 0
     assert synthetic.synthetic is not None
     shown = replace(synthetic, exposed=synthetic.synthetic[: len(report.exposed)])
-    document = lay_out(report, scores, shown)
-    assert images_of(document) > 1
-    words = " ".join(text.get_text() for sheet in document.sheets for text in sheet.texts)
+    sheets = lay_out(report, scores, shown)
+    assert images_of(sheets) > 1
+    words = " ".join(text.get_text() for sheet in sheets for text in sheet.texts)
     assert "REAL RECORDS OF THE PRIVATE DATA" in words
 
 

@@ -9,15 +9,15 @@ import pytest
 from scipy.stats import norm
 from test_report_simulation import CLAIM, record_auc_naive, simulate_report, simulate_scores
 
-from reports import rounding, wording
-from reports.distributions import (
-    allowed_true_positive_rate,
+from reports.records.allowed import allowed_true_positive_rate
+from reports.records.schema import Claim, Report, claimed_epsilon
+from reports.records.scores import (
     check_scores,
     pooled_auc,
     record_exposure,
     score_histogram,
 )
-from reports.schema import Claim, Report
+from reports.words import bounds, membership, rounding
 
 
 @pytest.fixture(scope="module")
@@ -71,29 +71,29 @@ def test_a_refuted_claim_stays_below_the_bound_as_printed_against_value() -> Non
 
 def test_words_follow_the_bound_against_cases(report: Report) -> None:
     nothing = replace(report.epsilon, lower=0.0)
-    assert wording.headline(nothing, None) == "ε ≥ 0"
-    assert "no evidence of privacy" in wording.explain_bound(nothing)
+    assert bounds.headline(nothing, None) == "ε ≥ 0"
+    assert "no evidence of privacy" in bounds.explain_bound(nothing)
     credible = replace(report.epsilon, kind="credible")
-    assert "credible" in wording.explain_bound(credible)
+    assert "credible" in bounds.explain_bound(credible)
     guess = replace(report.epsilon, kind="no bound")
-    assert "nothing is certified" in wording.explain_bound(guess)
-    assert wording.headline(guess, None).startswith("ε ≈")
-    assert "no ceiling" in wording.explain_bound(replace(report.epsilon, ceiling=math.inf))
+    assert "nothing is certified" in bounds.explain_bound(guess)
+    assert bounds.headline(guess, None).startswith("ε ≈")
+    assert "no ceiling" in bounds.explain_bound(replace(report.epsilon, ceiling=math.inf))
 
 
 def test_a_claim_beyond_the_ceiling_is_called_so_against_cases(report: Report) -> None:
     low = replace(report, claimed=replace(CLAIM, epsilon_pld=report.epsilon.ceiling / 2, epsilon_rdp=None))
     high = replace(report, claimed=replace(CLAIM, epsilon_pld=report.epsilon.ceiling + 1, epsilon_rdp=None))
-    assert "above the ceiling" not in wording.explain_claim(low)
-    assert "above the ceiling" in wording.explain_claim(high)
-    assert "PLD" not in wording.explain_claim(high)
-    assert "another" in wording.explain_claim(replace(report, claimed=replace(CLAIM, delta=1e-3)))
-    assert wording.claimed_epsilon(Claim(epsilon_rdp=None, epsilon_pld=None, delta=0, source="")) is None
-    assert wording.claimed_epsilon(CLAIM) == 5.62
+    assert "above the ceiling" not in bounds.explain_claim(low)
+    assert "above the ceiling" in bounds.explain_claim(high)
+    assert "PLD" not in bounds.explain_claim(high)
+    assert "another" in bounds.explain_claim(replace(report, claimed=replace(CLAIM, delta=1e-3)))
+    assert claimed_epsilon(Claim(epsilon_rdp=None, epsilon_pld=None, delta=0, source="")) is None
+    assert claimed_epsilon(CLAIM) == 5.62
 
 
 def test_no_word_of_a_report_calls_it_safe_against_list(report: Report) -> None:
-    entries = [*wording.limits(report), *wording.explain_game(report), *wording.LADDER.items()]
+    entries = [*membership.limits(report), *membership.explain_game(report), *bounds.LEVELS.items()]
     text = " ".join(part for entry in entries for part in entry).lower()
     assert "safe" not in text
     assert "no proof of privacy" in text

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from reports.gallery import Gallery
-from reports.schema import (
+from reports.records.gallery import Gallery
+from reports.records.schema import (
     Claim,
     EpsilonBound,
     ExposedRecord,

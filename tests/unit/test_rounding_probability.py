@@ -2,7 +2,7 @@
 
 import pytest
 
-from reports.rounding import probability
+from reports.words.rounding import probability
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from audit.settings import AuditConfig, default_augmentation, parse_changes
 from audit.summary import judge, reproduction_command
 from condensers.dm import DmConfig
 from condensers.errors import BadConfig, BadInput
-from reports.schema import Claim, EpsilonBound
+from reports.records.schema import Claim, EpsilonBound
 
 
 def config_of(**changes) -> AuditConfig:

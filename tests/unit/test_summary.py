@@ -7,7 +7,7 @@ from audit.resolve import resolve_config
 from audit.summary import most_exposed, score_runs, score_table, summarise
 from condensers.ledger import Event, Poisson
 from condensers.randomness import stream
-from reports import schema
+from reports.records import schema
 
 
 def audit_of(attack="lira", effect=2.0, shadows=64, **changes):

@@ -25,7 +25,7 @@ from audit.utility import (
     smallest_matching,
     training_flops,
 )
-from reports.utility_figure import PANEL, draw_size
+from reports.figures.utility import PANEL, draw_size
 
 TRAINING = VictimConfig(width=8, depth=2, epochs=40, augmentation="none")
 

@@ -11,8 +11,8 @@ from audit.commands.worst_case import _class_sizes
 from audit.worst_case import Experiment, choose_length, granted_family, listen, run_worst_case, try_all
 from condensers.ledger import EVERYBODY, Event, FixedSize, Poisson
 from condensers.registry import get_method
-from reports.schema import dump
-from reports.worst_case import WorstCaseReport, load_worst_case
+from reports.records.schema import dump
+from reports.records.worst_case import WorstCaseReport, load_worst_case
 
 # σ of ε = 1 and 8 at δ = 1e-5 for 10 steps at rate ½: audit worst-case --method psg --epsilon 1 (8)
 NOISE = {1.0: 6.178, 8.0: 1.2}

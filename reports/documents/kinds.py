@@ -1,0 +1,34 @@
+"""The kinds of report, told apart in one place: a new kind is one builder and one line in each `match`."""
+
+from reports.documents import membership, visual, worst_case
+from reports.documents.blocks import Block, Document
+from reports.documents.membership import MembershipMaterial
+from reports.documents.visual import NearestMaterial, VisualMaterial
+from reports.documents.worst_case import WorstCaseMaterial
+
+AuditMaterial = MembershipMaterial | VisualMaterial | WorstCaseMaterial
+AnyMaterial = AuditMaterial | NearestMaterial
+
+
+def build_document(material: AnyMaterial) -> Document:
+    """The whole report of one run."""
+    match material:
+        case MembershipMaterial():
+            return membership.build_membership(material)
+        case VisualMaterial():
+            return visual.build_visual(material)
+        case WorstCaseMaterial():
+            return worst_case.build_worst_case(material)
+        case NearestMaterial():
+            return visual.build_nearest(material)
+
+
+def findings_and_rest(material: AuditMaterial) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
+    """What was found, for a page of a comparison, and the rest of the report."""
+    match material:
+        case MembershipMaterial():
+            return membership.findings(material), membership.rest(material)
+        case VisualMaterial():
+            return visual.findings(material), visual.rest(material)
+        case WorstCaseMaterial():
+            return worst_case.findings(material.report), worst_case.rest(material.report)

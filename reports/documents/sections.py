@@ -1,0 +1,134 @@
+"""Sections that several kinds of audit have."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from reports.documents.blocks import (
+    Block,
+    Code,
+    Curves,
+    Definitions,
+    Details,
+    Entry,
+    Figure,
+    Heading,
+    KeyFigure,
+    Prose,
+    Verdict,
+)
+from reports.figures.epsilon import epsilon_plot
+from reports.figures.roc import SCALES, Marks, roc_plot, roc_scales
+from reports.records.kinds import AuditRecord, HasCurve
+from reports.records.schema import EpsilonBound
+from reports.words.bounds import (
+    CONTROL_NOTE,
+    LEVELS_NOTE,
+    REPEAT_NOTE,
+    explain_headline,
+    headline,
+    levels_table,
+    line_of,
+    settings_table,
+    threat_entries,
+    title_of,
+)
+from reports.words.epsilon_rows import rows_of_bounds
+from reports.words.roc import describe_points
+from reports.words.tables import bounds_table
+
+OVER = "Privacy audit of a condensed data set"
+SOURCE = "Drawn from report.json, which holds every figure in full"
+REST = "The rest of this report"
+LIMITS = "What this audit cannot tell"
+
+
+def opening(report: AuditRecord, seen: str, explained: str, *, control: bool = False) -> tuple[Block, ...]:
+    """Who attacks, the verdict, and the figure that was certified."""
+    return (
+        Prose(text=seen, kind="lead"),
+        *((Prose(text=CONTROL_NOTE, kind="alarm"),) if control else ()),
+        Verdict(verdict=report.verdict, reason=report.verdict_reason),
+        KeyFigure(figure=headline(report.epsilon, report.claimed), text=explained),
+    )
+
+
+def against_claim(report: AuditRecord, what: str, note: str, claim: str = "") -> tuple[Block, ...]:
+    """A bar per bound, over what is claimed."""
+    return (
+        Heading(text="Analytic against empirical ε"),
+        Figure(plot=epsilon_plot(rows_of_bounds(report), what)),
+        *((Prose(text=claim),) if claim else ()),
+        Prose(text=note, kind="note"),
+    )
+
+
+def curve(report: HasCurve, num_nonmembers: int, *, name: str, of: str, marks: Marks = ()) -> Curves:
+    """The operating characteristic on both kinds of axes."""
+    return Curves(
+        name=name,
+        plot=roc_plot(report, num_nonmembers, of=of, scales=SCALES, marks=marks),
+        scales=roc_scales(report, num_nonmembers, of=of, marks=marks),
+        points=describe_points(report, num_nonmembers),
+    )
+
+
+def threat(report: AuditRecord) -> tuple[Block, ...]:
+    return (
+        Heading(text="Threat model and assumptions"),
+        Definitions(entries=threat_entries(report)),
+        Heading(text="Who sees what"),
+        levels_table(report.level),
+        Prose(text=LEVELS_NOTE, kind="note"),
+    )
+
+
+def all_bounds(
+    bounds: Sequence[EpsilonBound],
+    first: EpsilonBound,
+    *,
+    ratio: float | None = None,
+    resting: str = "verdict",
+    note: str = "",
+) -> tuple[Block, ...]:
+    said = explain_headline(first, resting=resting)
+    return (
+        Heading(text="Every bound that was computed"),
+        bounds_table(bounds, ratio),
+        Prose(text=f"{said} {note}".rstrip(), kind="note"),
+    )
+
+
+def repeat(command: str, entries: tuple[tuple[str, str], ...], config: Mapping[str, Any]) -> tuple[Block, ...]:
+    """The command, what identifies the result, and every setting."""
+    return (
+        Heading(text="How to repeat this audit"),
+        Prose(text=REPEAT_NOTE),
+        Code(text=command),
+        Definitions(entries=entries),
+        Details(summary="Configuration", blocks=(settings_table(config),)),
+    )
+
+
+def limits(entries: tuple[tuple[str, str], ...]) -> tuple[Block, ...]:
+    return Heading(text=LIMITS), Definitions(entries=entries)
+
+
+def entry_of(report: AuditRecord, number: int) -> Entry:
+    """How a comparison lists it."""
+    certified = headline(report.epsilon, report.claimed)
+    return Entry(
+        label=f"{number}  {line_of(report)}: {certified}, {report.verdict}",
+        subject=f"{report.method} on {report.dataset}",
+        level=report.level,
+    )
+
+
+def framed(report: AuditRecord) -> dict[str, Any]:
+    """What a document about it is called."""
+    return {
+        "over": OVER,
+        "title": title_of(report),
+        "line": line_of(report),
+        "subject": f"{report.verdict}; attack {report.attack} at level {report.level}; digest {report.digest}",
+        "reference": report.digest[:16],
+    }

@@ -1,0 +1,70 @@
+"""The report of `audit worst-case`: the adversary sees the transcript."""
+
+from dataclasses import dataclass
+
+from reports.documents import sections
+from reports.documents.blocks import Block, Definitions, Details, Document, Heading, Prose
+from reports.records.worst_case import WorstCaseReport
+from reports.words import worst_case as words
+from reports.words.bounds import explain_bound, repeat_entries
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorstCaseMaterial:
+    """The record is all there is to draw from."""
+
+    report: WorstCaseReport
+
+
+def build_worst_case(material: WorstCaseMaterial) -> Document:
+    """The whole report."""
+    report = material.report
+    return Document(**sections.framed(report), blocks=findings(report) + rest(report), source=f"{sections.SOURCE}.")
+
+
+def findings(report: WorstCaseReport) -> tuple[Block, ...]:
+    """What was found, on one page: the verdict, the region, every attempt."""
+    explained = f"By the {report.epsilon.estimator} bound. {explain_bound(report.epsilon)}"
+    return (
+        *sections.opening(report, words.SEEN, explained),
+        *sections.against_claim(report, "Measured ε of every estimator", words.BARS_NOTE),
+        *_region(report),
+        Heading(text="Every attempt, held against the whole curve"),
+        words.attempts_table(report),
+        Prose(text=words.explain_attempts(report), kind="note"),
+    )
+
+
+def rest(report: WorstCaseReport) -> tuple[Block, ...]:
+    """What ran, adversary, all bounds, how to repeat it."""
+    repeated = repeat_entries(report.digest, report.versions, Run_directory=report.run_directory, Seed=str(report.seed))
+    return (
+        Heading(text="What was audited"),
+        Definitions(entries=words.audited_entries(report)),
+        Details(
+            summary="What the canaries and scores are", blocks=(Definitions(entries=words.attempt_entries(report)),)
+        ),
+        Heading(text="Mechanism ledger"),
+        words.ledger_table(report),
+        *sections.threat(report),
+        *sections.all_bounds(report.bounds, report.epsilon, resting="headline"),
+        *_outlook(report),
+        *sections.repeat(report.command, repeated, report.config),
+        *sections.limits(words.limit_entries(report)),
+    )
+
+
+def _region(report: WorstCaseReport) -> tuple[Block, ...]:
+    title, held = Heading(text="What the guarantee allows, and what was reached"), words.curve_of(report)
+    if held is None:
+        return title, Prose(text=words.NO_CURVE)
+    of = f"the likelihood ratio of all releases on {report.method}"
+    drawn = sections.curve(held, words.num_nonmembers(report), name="tradeoff", of=of, marks=words.marks_of(report))
+    return title, drawn, Prose(text=words.explain_curve(report), kind="note")
+
+
+def _outlook(report: WorstCaseReport) -> tuple[Block, ...]:
+    if not report.outlook:
+        return ()
+    title, note = "Ceilings, and what more trials would buy", Prose(text=words.explain_trials(report), kind="note")
+    return Heading(text=title), words.trials_table(report), note

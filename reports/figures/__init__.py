@@ -1,0 +1,1 @@
+"""One drawing function per figure, for paper, PNG and screen."""

@@ -1,0 +1,1 @@
+"""The typed records that `report.json` holds, and what is computed from them alone."""

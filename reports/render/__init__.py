@@ -1,0 +1,1 @@
+"""Documents on paper and on the screen: these modules know blocks, not audits."""

@@ -1,0 +1,1 @@
+"""What a report says: sentences, cells of tables, rounded numbers."""

@@ -1,0 +1,47 @@
+"""What is said of several audits side by side."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from reports.records.kinds import AuditRecord
+from reports.records.schema import Roc
+from reports.words.roc import say_rate
+from reports.words.rounding import count, percent, up
+
+_LONGEST = 34
+CURVE_NOTE = (
+    " At the transcript the verdict is that of a test against the whole trade-off curve; its headline may be a bound "
+    "that assumes the claimed family of mechanisms."
+)
+
+
+def explain_comparison(reports: Sequence[AuditRecord]) -> str:
+    """What the reader of several audits must not forget."""
+    confidences = {report.epsilon.confidence for report in reports}
+    share = percent(confidences.pop()) if len(confidences) == 1 else "its own confidence"
+    error = min(1.0, sum(1 - report.epsilon.confidence for report in reports))
+    return (
+        f"{count(len(reports))} audits. Each bound holds with {share} by itself; the probability that any of them is "
+        f"too high may be up to {up(100 * error, 0)}%, so correct for multiple testing before you single one out. "
+        "Audits of other data, sizes, levels or δ are not on one scale."
+    ) + (CURVE_NOTE if any(report.level == "transcript" for report in reports) else "")
+
+
+def name_curve(number: int, report: AuditRecord) -> str:
+    """How a legend calls it."""
+    name = f"{number}  {report.method}, {report.attack}, {report.level}"
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
+
+
+def describe_rates(curves: Sequence[tuple[str, Roc]]) -> tuple[tuple[str, ...], ...]:
+    """What the reader is told at each rate of the first curve."""
+    rates = curves[0][1].curve["false_positive_rate"]
+    heights = [np.interp(rates, roc.curve["false_positive_rate"], roc.curve["true_positive_rate"]) for _, roc in curves]
+    return tuple(
+        (
+            f"FPR {say_rate(rate)}",
+            *(f"{name}: TPR {say_rate(float(true[index]))}" for (name, _), true in zip(curves, heights, strict=True)),
+        )
+        for index, rate in enumerate(rates)
+    )

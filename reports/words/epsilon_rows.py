@@ -1,0 +1,89 @@
+"""ε on one scale, row by row: what was certified, what could have been, what is proved or claimed."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reports.records.kinds import AuditRecord
+from reports.records.schema import Ladder, claimed_epsilon
+from reports.words.rounding import decimals_apart, down, ordinary, small, up
+
+_HIGHEST_CEILING = 20.0  # no number of coins that could be tossed has a higher one
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpsilonRow:
+    """One bar: filled to `lower`, pale to `ceiling`, a mark at `claimed`; `certified` unless it is no bound."""
+
+    label: str
+    lower: float
+    ceiling: float
+    claimed: float | None
+    certified: bool = True
+
+    @property
+    def figure(self) -> str:
+        if not self.certified:
+            return f"≈ {ordinary(self.lower)}"
+        return f"≥ {down(max(self.lower, 0), decimals_apart(self.lower, self.claimed))}"
+
+    @property
+    def claim(self) -> str:
+        return "" if self.claimed is None else f"≤ {up(self.claimed, decimals_apart(self.lower, self.claimed))}"
+
+    @property
+    def most(self) -> str:
+        """The ceiling, in words."""
+        return down(self.ceiling) if math.isfinite(self.ceiling) else "none"
+
+
+def rows_of_bounds(report: AuditRecord) -> list[EpsilonRow]:
+    """A row per bound of one audit, that of the verdict first."""
+    claimed = claimed_epsilon(report.claimed)
+    bounds = [report.epsilon, *(bound for bound in report.bounds if bound != report.epsilon)]
+    return [
+        EpsilonRow(
+            label=f"{bound.estimator}, δ = {small(bound.delta)}"
+            if bound.kind != "no bound"
+            else f"{bound.estimator}, NO BOUND",
+            lower=bound.lower,
+            ceiling=bound.ceiling,
+            claimed=claimed if report.claimed is not None and bound.delta == report.claimed.delta else None,
+            certified=bound.kind != "no bound",
+        )
+        for bound in bounds
+    ]
+
+
+def rows_of_ladder(ladder: Ladder) -> list[EpsilonRow]:
+    return [
+        EpsilonRow(
+            label=f"{row.level}: {row.attack}", lower=row.lower, ceiling=row.ceiling, claimed=row.analytic_epsilon
+        )
+        for row in ladder.rows
+    ]
+
+
+def rows_of_reports(reports: Sequence[AuditRecord]) -> list[EpsilonRow]:
+    return [
+        EpsilonRow(
+            label=f"{number}  {_subject(report)}, {report.attack}, {report.level}",
+            lower=report.epsilon.lower,
+            ceiling=report.epsilon.ceiling,
+            claimed=claimed_epsilon(report.claimed),
+            certified=report.epsilon.kind != "no bound",
+        )
+        for number, report in enumerate(reports, start=1)
+    ]
+
+
+def _subject(report: AuditRecord) -> str:
+    return report.method if report.level == "transcript" else f"{report.method} on {report.dataset}"
+
+
+def right_end(rows: Sequence[EpsilonRow]) -> float:
+    """Where the scale ends: beyond every finite mark, but for ceilings so high that they would hide all else."""
+    marks = [value for row in rows for value in (row.lower, row.claimed) if value is not None and math.isfinite(value)]
+    highest = max(_HIGHEST_CEILING, 3 * max(marks, default=0.0))
+    ceilings = [row.ceiling for row in rows if row.ceiling <= highest]
+    return 1.1 * max([*marks, *ceilings, 0.5])

@@ -1,0 +1,53 @@
+"""How to say, beside intervals, what they were taken over."""
+
+from reports.records.intervals import GIVEN_PUBLIC_DRAW, PUBLIC_DRAWS, RECORDS
+
+
+def remark(unit: str) -> str:
+    """What to write behind an interval; empty where runs are independent, which is what a reader expects."""
+    words = {
+        PUBLIC_DRAWS: "over public draws",
+        GIVEN_PUBLIC_DRAW: "given this public randomness",
+        RECORDS: "over the records of one set, as if independent: no more",
+    }
+    return words.get(unit, "")
+
+
+def bracketed(unit: str) -> str:
+    """The remark behind an interval in a line of text."""
+    return f" ({remark(unit)})" if remark(unit) else ""
+
+
+def noted(unit: str) -> str:
+    """A sentence for the note under a table."""
+    return f"Intervals {remark(unit) or 'over runs'}."
+
+
+def name_interval(share: str, unit: str) -> str:
+    """A name for a legend: "95% interval over runs"."""
+    if unit == GIVEN_PUBLIC_DRAW:
+        return f"{share} interval given this public randomness"
+    return f"{share} interval over {unit}"
+
+
+def explain_intervals(share: str, unit: str, num_draws: int, num_test_runs: str) -> str:
+    """A paragraph under figures with brackets."""
+    if unit == RECORDS:
+        return (
+            f"Brackets: {share} intervals by bootstrap over the records of the one test run, as if their scores were "
+            "independent: no statement about another run."
+        )
+    if unit == PUBLIC_DRAWS:
+        return (
+            f"Brackets: {share} intervals over the {num_draws} public draws (networks, augmentations, starting noise), "
+            "each with runs of its own."
+        )
+    if unit == GIVEN_PUBLIC_DRAW:
+        return (
+            f"Brackets: {share} intervals over runs, given this public randomness; those of the attack by bootstrap "
+            f"over the {num_test_runs} test runs. Other networks and other starting noise may give figures outside of "
+            "them."
+        )
+    return (
+        f"Brackets: {share} intervals over runs; those of the attack by bootstrap over the {num_test_runs} test runs."
+    )
