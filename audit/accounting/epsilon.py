@@ -79,14 +79,14 @@ def epsilon_lower(event: DpEvent, delta: float) -> float | None:
     """No accountant can prove less than this at δ: the lower end of Opacus' PRV (Gopi et al., arXiv:2106.02848).
 
     It is the ε of the mechanism itself where some record uses the whole clipping norm in every release, up to the
-    error of 0.01 that PRV bounds. None for samples of fixed size, for which PRV knows no exact law.
+    error that PRV bounds, 0.01 or a hundredth of ε. None for samples of fixed size, of which PRV knows no exact law.
     """
     from opacus.accountants import PRVAccountant
 
     _check_delta(delta)
     if any(isinstance(leaf.event, dp_event.SampledWithoutReplacementDpEvent) for b in branches(event) for leaf in b):
         return None
-    error, delta_error, least = 0.01, delta / 1000, 0.0
+    error, delta_error, least = max(0.01, epsilon_rdp(event, delta) / 100), delta / 1000, 0.0
     for branch in branches(event):
         accountant = PRVAccountant()
         accountant.history = [(noise, rate, steps) for rate, noise, steps in _poisson_parameters(branch)]
