@@ -107,7 +107,7 @@ def test_crash_is_exit_1_and_no_finding(tmp_path, monkeypatch, capsys):
     def crash(*_, **__):
         raise ZeroDivisionError("a fault of this program")
 
-    monkeypatch.setattr(audit.gate.run, "perform", crash)
+    monkeypatch.setattr(audit.gate.run, "run", crash)
     code, out, err = run(monkeypatch, capsys, tmp_path, "check")
     assert code == 1
     assert out.startswith("CRASHED")
@@ -147,7 +147,7 @@ def test_recorded_figures_are_tested_and_updated(tmp_path, monkeypatch, capsys):
         ("[[guarantee]\n", "not TOML"),
         (GUARANTEE.replace("2.0", "-1"), "epsilon=-1"),
         (GUARANTEE.replace("ldpdc", "nonesuch"), "nonesuch"),
-        (GUARANTEE + "colour = 3\n", "--colour"),
+        (GUARANTEE + "colour = 3\n", "'colour' is unknown"),
         (GUARANTEE + "confidence = 0.9\n", "decided by the gate"),
         (GUARANTEE + 'level = "moon"\n', "level='moon'"),
         (GUARANTEE + GUARANTEE, "two entries"),
