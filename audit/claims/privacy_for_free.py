@@ -45,7 +45,7 @@ OF_KIP = PublishedRange(
 
 CANARIES = "--canaries mislabelled:20,outlier:20,crafted:40"
 DRAWS = {
-    "quick": "--shadows 144 --test-runs 48 --public-draws 6",
+    "quick": "--shadows 192 --test-runs 48 --public-draws 6",
     "full": "--shadows 2048 --test-runs 512 --public-draws 8",
 }
 # Without shared randomness nothing is computed once for all runs: fewer records, runs and steps.
