@@ -1,8 +1,7 @@
 """What each estimator and choice certifies of the same audits: `python tests/calibration/headline_power.py RUNS`.
 
-RUNS is a folder of finished audits (`audit lira … --seed 100 --out RUNS` and so on). Their headline and the one-run
-bound have numbers of guesses chosen on cross-fitted fit runs; here the same scores are bounded with a split and with a
-grid.
+RUNS is a folder of finished audits of our own runs (`audit lira … --seed 100 --out RUNS` and so on). The scores of the
+test runs are bounded by either estimator, with numbers of guesses chosen by a split, by a grid and on fit runs.
 """
 
 import sys
@@ -11,45 +10,50 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from audit.crossfit import cross_fit_audit
 from audit.estimators.evidence import RecordEvidence
 from audit.estimators.one_run import bound_epsilon_one_run_records
 from audit.estimators.one_run_dp import bound_epsilon_one_run_dp
 from audit.estimators.thresholds import Grid, Split
-from reports.records import schema
+from audit.headline import bound_coins
+from audit.pipeline import load_shards
+from audit.settings import AuditConfig
+from audit.shard import load_checked_pool
+from audit.store import RunDirectory
 
 ESTIMATORS = {"one-run": bound_epsilon_one_run_records, "one-run-dp": bound_epsilon_one_run_dp}
 CHOICES = {"split": Split(seed=None), "grid": Grid()}
+BASE = "one-run, split"
 
 
 def bounds_of(folder: Path) -> dict[str, float]:
     """Every lower bound at the audit's own delta, by estimator and choice."""
-    report = schema.load((folder / "report.json").read_text(encoding="utf-8"))
-    table = pd.read_parquet(folder / "scores.parquet")
-    shape = (table.run.nunique(), table.record.nunique())
-    evidence = RecordEvidence(
-        members=table.member.to_numpy().reshape(shape), scores=table.score.to_numpy(dtype=np.float64).reshape(shape)
-    )
-    delta, confidence = report.epsilon.delta, report.epsilon.confidence
-    found = {
-        f"{name}, {choice}": function(evidence, delta=delta, confidence=confidence, choice=CHOICES[choice]).lower
-        for name, function in ESTIMATORS.items()
-        for choice in CHOICES
-    }
-    for bound in report.bounds:
-        if bound.delta == delta and bound.guess_fractions is not None:
-            found[f"{bound.estimator}, chosen"] = bound.lower
-    return {"seed": report.game.seed, **found}
+    directory = RunDirectory(folder)
+    config = AuditConfig.from_json(directory.config.read_text(encoding="utf-8"))
+    pool = load_checked_pool(config, None)
+    seen = ("images", "labels") if config.level == "set" else ("signals", "accuracy")
+    fitted = cross_fit_audit(config, pool, load_shards(directory, config, seen))
+    table = pd.read_parquet(directory.scores)
+    shape = (config.test_runs, pool.num_records)
+    members, scores = (table[name].to_numpy().reshape(shape) for name in ("member", "score"))
+    level = {"delta": config.delta, "confidence": config.confidence}
+    found: dict[str, float] = {"seed": config.seed}
+    for name, function in ESTIMATORS.items():
+        for choice, value in CHOICES.items():
+            evidence = RecordEvidence(members=members, scores=scores)
+            found[f"{name}, {choice}"] = function(evidence, choice=value, **level).lower
+        found[f"{name}, chosen"] = bound_coins(members, scores, estimator=name, fitted=fitted, **level).lower
+    return found
 
 
 def main() -> None:
     rows = pd.DataFrame([bounds_of(path.parent) for path in sorted(Path(sys.argv[1]).glob("*/report.json"))])
     rows = rows.set_index("seed").sort_index()
     print(rows.round(3).to_string())
-    base = rows["one-run, split"]
     for name in rows.columns:
-        gain = rows[name] - base
+        gain = rows[name] - rows[BASE]
         error = gain.std(ddof=1) / np.sqrt(len(gain))
-        print(f"{name:<20} mean {rows[name].mean():.3f}, against one-run, split: {gain.mean():+.3f} ± {error:.3f}")
+        print(f"{name:<20} mean {rows[name].mean():.3f}, against {BASE}: {gain.mean():+.3f} ± {error:.3f}")
 
 
 if __name__ == "__main__":
