@@ -36,7 +36,7 @@ def copy(tmp_path: Path) -> Path:
         ("attacks/victims.py", "weight_decay: float = 5e-4", "weight_decay: float = 4e-4", {"code", "shard code"}),
         ("audit/game.py", "INCLUSION_PROBABILITY = 0.5", "INCLUSION_PROBABILITY = 0.4", {"code", "shard code"}),
         ("audit/summary.py", "A stronger attack might.", "A better attack might.", {"code"}),
-        ("reports/wording.py", "nothing is certified", "nothing is shown", {"code"}),
+        ("reports/words/bounds.py", "nothing is certified", "nothing is shown", {"code"}),
         ("attacks/lira.py", "SMALLEST_DEVIATION = 1e-6", "SMALLEST_DEVIATION = 1e-7", {"code"}),
     ],
 )
