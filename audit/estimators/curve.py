@@ -17,7 +17,6 @@ from scipy import special
 from audit.estimators.evidence import Floats, RunCounts, RunEvidence, check_confidence, check_num_tries, require_runs
 from audit.estimators.thresholds import (
     DEFAULT_CHOICE,
-    SELECTION_SIGNIFICANCE,
     ThresholdChoice,
     agreed_look,
     describe_choice,
@@ -30,6 +29,9 @@ NAME = "curve-test"
 _SMALLEST_P_VALUE = 1e-30
 _SMALLEST_RATE = 1e-12
 _NUM_STEPS = 40
+
+# A curve is tested by several scores that share the error: a rule is chosen for what about five of them leave each.
+CURVE_SELECTION = 0.01
 
 
 class Curve(Protocol):
@@ -64,7 +66,7 @@ def refute_curve(
     check_confidence(confidence)
     check_num_tries(num_tries)
     significance = 1.0 - confidence
-    errors = count_errors(evidence, choice, lambda looks: normal_gaps(looks, curve, SELECTION_SIGNIFICANCE))
+    errors = count_errors(evidence, choice, lambda looks: normal_gaps(looks, curve, CURVE_SELECTION))
     # The k-th largest of J looks at significance * k / J, divided by the tries: see thresholds.py
     share = share_significance(1.0, num_looks=errors.num_looks, num_agreeing=errors.num_agreeing) / num_tries
     gaps = corners_below(errors, curve, significance * share)

@@ -12,6 +12,7 @@ from attacks.released import Released, set_signals
 from audit.coins import Coins, draw_coins, write_coins
 from audit.data.load import load_pool, pool_checksum, pool_rows
 from audit.foreign import Foreign, as_released, asserted, label_claim, read_foreign, spell_flags
+from audit.specs.pictures import Visual
 from audit.synthetic import SyntheticSet
 from condensers.errors import AuditError, BadData
 from condensers.pool import Pool
@@ -134,25 +135,22 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def flags(folder: Path, *names: str, **changes: Any) -> dict[str, Any]:
+def spec(folder: Path, *names: str, **changes: Any) -> Visual:
     given = {
-        "synthetic": tuple(folder / name for name in names),
-        "members": folder / "coins.csv",
-        "column": (),
-        "index": (),
+        "synthetic": tuple(str(folder / name) for name in names),
+        "members": str(folder / "coins.csv"),
         "normalisation": "symmetric",
-        "dataset": "digits",
     }
-    return given | changes
+    return Visual(**given | changes)
 
 
 def test_sets_and_coins_are_paired_in_order_or_as_told(files: Path) -> None:
     pool, drawn = load_pool("digits", records=200), draw_coins(3, 200, 1)
-    found = read_foreign(flags(files, "two.pt", "one.npz"), pool)
+    found = read_foreign(spec(files, "two.pt", "one.npz"), pool)
     assert found.members is not None
     assert np.array_equal(found.members, drawn[:2])
     assert [len(one.images) for one in found.sets] == [10, 20]
-    told = read_foreign(flags(files, "two.pt", "two.pt", index=(1, 0), column=(2, 1)), pool)
+    told = read_foreign(spec(files, "two.pt", "two.pt", index=(1, 0), column=(2, 1)), pool)
     assert told.members is not None
     assert np.array_equal(told.members, drawn[[2, 1]])
     assert torch.equal(told.sets[0].images, pool.images[1::20])
@@ -178,6 +176,6 @@ def test_what_does_not_fit_is_refused(
     files: Path, names: tuple[str, ...], changes: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(AuditError, match=message) as refusal:
-        read_foreign(flags(files, *names, **changes), load_pool("digits", records=200))
+        read_foreign(spec(files, *names, **changes), load_pool("digits", records=200))
     assert refusal.value.exit_code == 2
     assert "\n" not in str(refusal.value)
