@@ -26,12 +26,12 @@ def assert_private(
     **settings: Any,
 ) -> None:
     """Fail where (ε, δ)-DP of the condenser is refuted. `settings` are fields of its config."""
+    from audit.engine.where import Where
+    from audit.games.run import run
     from audit.gate.file import Item
     from audit.gate.run import judge_guarantee
-    from audit.run import run
     from audit.specs.spec import as_settings
     from audit.specs.worst_case import WorstCase
-    from audit.where import Where
     from condensers.registry import name_of
 
     spec = WorstCase(

@@ -24,7 +24,7 @@ from twins.naive_dm import condense_one
 
 from attacks.lira import LiraConfig, score_lira
 from attacks.registry import Observations
-from audit.headline import bound_coins
+from audit.games.membership.headline import bound_coins
 from condensers.dm import DmConfig, condense_dm
 from condensers.pool import Pool
 from condensers.randomness import Randomness, stream

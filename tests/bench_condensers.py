@@ -20,7 +20,7 @@ from twins.naive_dc import fast_distance
 from twins.naive_dm import condense_one as condense_one_dm
 
 from audit.data.load import load_pool
-from audit.game import Game
+from audit.games.membership.game import Game
 from condensers.pool import Pool
 from condensers.randomness import Randomness
 from condensers.registry import get_method, untracked

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from twins.naive_kip import condense_one
 
 from audit.data.load import load_pool
-from audit.game import Game
+from audit.games.membership.game import Game
 from condensers.kip import KipConfig, condense_kip
 from condensers.randomness import Randomness
 from condensers.registry import untracked

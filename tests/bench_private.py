@@ -6,7 +6,7 @@ import time
 import torch
 
 from audit.data.load import load_pool
-from audit.game import Game, nominal_class_sizes
+from audit.games.membership.game import Game, nominal_class_sizes
 from condensers.randomness import Randomness
 from condensers.registry import condense_runs, get_method
 

@@ -9,13 +9,14 @@ import numpy as np
 
 from audit.claims.effect import measure_effects
 from audit.claims.record import Evidence
+from audit.engine.executor import Local
+from audit.engine.where import Where
+from audit.games.run import run
+from audit.games.scope import scope_of_report, scope_of_worst_case
 from audit.gate.file import KINDS
 from audit.gate.run import scores_of
-from audit.run import run
-from audit.scope import scope_of_report, scope_of_worst_case
 from audit.specs.options import parse
 from audit.specs.worst_case import WorstCase
-from audit.where import Where
 from reports.records.scope import KNOWN, Scope
 
 Say = Callable[[str], None]
@@ -26,7 +27,7 @@ PLAIN = ("account", "effect", "theory")
 def collect(words: list[str], *, out: Path, jobs: int | None, say: Say) -> Evidence:
     """Run what the words ask for."""
     command, *rest = words
-    where = Where(out=out, jobs=jobs)
+    where = Where(out=out, executor=Local(jobs))
     match command:
         case "effect":
             return _effect(words, say)
@@ -62,7 +63,7 @@ def options_of(command: str, words: list[str]) -> dict[str, Any]:
 
 
 def _draws(record: Any, num_test_runs: int) -> np.ndarray:
-    """Which public draw each test run had: they take turns (audit/game.py)."""
+    """Which public draw each test run had: they take turns (audit/games/membership/game.py)."""
     return np.arange(num_test_runs) % record.config["public_draws"]
 
 
@@ -84,7 +85,7 @@ def _effect(words: list[str], say: Say) -> Evidence:
 
 def _theory(words: list[str], say: Say) -> Evidence:
     from audit.data.load import load_pool
-    from audit.theory import TheoryConfig, examine
+    from audit.games.theory import TheoryConfig, examine
 
     flags = options_of("theory", words[1:])
     config = TheoryConfig(ipcs=tuple(flags["ipcs"]), iterations=flags["iterations"], seed=flags["seed"])

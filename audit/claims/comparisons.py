@@ -14,7 +14,7 @@ import numpy as np
 from scipy import stats
 
 from audit.claims.record import Evidence, Judge, Ruling
-from audit.headline import bound_coins
+from audit.games.membership.headline import bound_coins
 
 CERTIFIED_AT = 0.95  # confidence of the ε that each draw certifies
 Leak = Callable[[np.ndarray, np.ndarray], float]  # members and scores of the runs of one draw → how much they leak

@@ -12,7 +12,7 @@ from audit.specs.options import build, with_fields
 from condensers.errors import BadConfig
 
 if TYPE_CHECKING:
-    from audit.where import Where
+    from audit.engine.where import Where
 
 OPTIONS: list[Callable[[Callable[..., Any]], Callable[..., Any]]] = [
     click.option("--jobs", type=int, help="Worker processes; default: one per core, one on a GPU."),
@@ -69,7 +69,7 @@ def loss(**flags: Any) -> int:
 
 def _run(spec: Membership, flags: dict[str, Any]) -> int:
     limits = check_limits(flags)
-    from audit.run import run
+    from audit.games.run import run
     from reports.records import schema
 
     report = run(spec, where_of(flags), say)
@@ -84,9 +84,11 @@ def say(line: str) -> None:
 
 def where_of(flags: dict[str, Any]) -> "Where":
     """What the options say that does not determine the result."""
-    from audit.where import Where
+    from audit.engine.executor import Local
+    from audit.engine.where import Where
 
-    return Where(**{name: flags[name] for name in ("out", "jobs", "data_root", "show_records")})
+    own = {name: flags[name] for name in ("out", "data_root", "show_records")}
+    return Where(executor=Local(flags["jobs"]), **own)
 
 
 def check_limits(flags: dict[str, Any]) -> tuple[float, ...]:

@@ -31,10 +31,10 @@ def check(file: Path, **flags: Any) -> int:
     """
     from dataclasses import replace
 
+    from audit.engine.store import explain_failure, write_text
     from audit.gate import outputs
     from audit.gate.file import read_gate
     from audit.gate.run import exit_code, run_gate
-    from audit.store import explain_failure, write_text
 
     if flags["jobs"] is not None and flags["jobs"] < 1:
         raise BadConfig(f"--jobs {flags['jobs']}: must be at least 1")

@@ -24,9 +24,9 @@ def coins(**flags: Any) -> int:
     Hand over the members, keep the file, and audit what comes back: `audit lira --level set --synthetic SET --members
     FILE`, `audit visual --synthetic SET --members FILE`.
     """
-    from audit.coins import Coins, draw_coins, write_coins
-    from audit.condensation import check_seed
     from audit.data.load import load_pool, pool_checksum, pool_rows
+    from audit.games.condensation import check_seed
+    from audit.games.membership.coins import Coins, draw_coins, write_coins
 
     out = flags["out"]
     if flags["seed"] is not None:
@@ -67,8 +67,8 @@ def _export(folder: Path, pool: Any, drawn: Any) -> list[str]:
 
     import numpy as np
 
-    from audit.release import write_bytes
-    from audit.store import explain_failure
+    from audit.engine.store import explain_failure
+    from audit.games.release import write_bytes
 
     with explain_failure(folder):
         folder.mkdir(parents=True, exist_ok=True)

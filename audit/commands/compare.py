@@ -19,7 +19,7 @@ def compare(**flags: Any) -> int:
     Bounds are corrected for the number of attacks compared; exit 4 if one of them exceeds --claim or --fail-above.
     """
     spec, limits = build(Compare, flags), check_limits(flags)
-    from audit.compare import run_comparison
+    from audit.games.compare import run_comparison
     from reports.words.intervals import bracketed
     from reports.words.rounding import down
 

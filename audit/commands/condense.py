@@ -62,15 +62,15 @@ def condense(**flags: Any) -> int:
 
     import torch
 
-    from audit import settings
-    from audit.auxiliary import attach_auxiliary
-    from audit.coins import choose_members
-    from audit.condensation import check_seed, condense_for_release, resolve_condensation
+    from audit.data.auxiliary import attach_auxiliary
     from audit.data.load import load_pool
-    from audit.release import check_vacant, make_label, parse_formats, write_release
-    from audit.resolve import own_settings
+    from audit.data.split import hold_out
+    from audit.games import settings
+    from audit.games.condensation import check_seed, condense_for_release, resolve_condensation
+    from audit.games.membership.coins import choose_members
+    from audit.games.membership.resolve import own_settings
+    from audit.games.release import check_vacant, make_label, parse_formats, write_release
     from audit.specs.options import split_settings
-    from audit.split import hold_out
     from condensers.registry import get_method
 
     formats, out = parse_formats(flags["formats"]), flags["out"]

@@ -8,19 +8,19 @@ from typing import Any
 import click
 import numpy as np
 
-from audit.estimators.bayesian import bound_epsilon_bayesian
-from audit.estimators.clopper_pearson import bound_epsilon_clopper_pearson
-from audit.estimators.coin_curve import refute_curve_from_coins
-from audit.estimators.curve import CurveTest, refute_curve
-from audit.estimators.evidence import RecordEvidence, RunEvidence
-from audit.estimators.gaussian import bound_epsilon_gaussian
-from audit.estimators.one_run import bound_epsilon_one_run_records
-from audit.estimators.one_run_dp import bound_epsilon_one_run_dp
-from audit.estimators.one_run_fdp import bound_epsilon_one_run_fdp
-from audit.estimators.paper_style import estimate_epsilon_paper_style
-from audit.estimators.single_run import splits_one_run
-from audit.estimators.table import Columns, read_evidence
-from audit.estimators.thresholds import Fixed, Grid, MedianOfSplits, Split, ThresholdChoice
+from audit.statistics.estimators.bayesian import bound_epsilon_bayesian
+from audit.statistics.estimators.clopper_pearson import bound_epsilon_clopper_pearson
+from audit.statistics.estimators.coin_curve import refute_curve_from_coins
+from audit.statistics.estimators.curve import CurveTest, refute_curve
+from audit.statistics.estimators.evidence import RecordEvidence, RunEvidence
+from audit.statistics.estimators.gaussian import bound_epsilon_gaussian
+from audit.statistics.estimators.one_run import bound_epsilon_one_run_records
+from audit.statistics.estimators.one_run_dp import bound_epsilon_one_run_dp
+from audit.statistics.estimators.one_run_fdp import bound_epsilon_one_run_fdp
+from audit.statistics.estimators.paper_style import estimate_epsilon_paper_style
+from audit.statistics.estimators.single_run import splits_one_run
+from audit.statistics.estimators.table import Columns, read_evidence
+from audit.statistics.estimators.thresholds import Fixed, Grid, MedianOfSplits, Split, ThresholdChoice
 from condensers.errors import BadConfig
 from reports.records.coin_test import CoinTest
 from reports.records.schema import EpsilonBound, dump
@@ -173,7 +173,7 @@ def _all_equal(evidence: RunEvidence | RecordEvidence) -> bool:
 
 def _bound(name: str, evidence: Any, rate: Any, steps: Any, settings: dict[str, Any]) -> EpsilonBound:
     if name == "family":
-        from audit.estimators.family import bound_epsilon_family
+        from audit.statistics.estimators.family import bound_epsilon_family
 
         return bound_epsilon_family(evidence, sampling_rate=rate, steps=steps, **settings)
     return (FOR_RUNS | FOR_RECORDS)[name](evidence, **settings)

@@ -12,8 +12,8 @@ from condensers.errors import BadInput
 @click.option("--force", is_flag=True, help="Replace files that are there.")
 def init(folder: Path, force: bool) -> int:
     """Write privacy.toml and a GitHub Actions workflow into FOLDER."""
+    from audit.engine.store import explain_failure, write_text
     from audit.gate.starter import GATE, WORKFLOW
-    from audit.store import explain_failure, write_text
 
     files = {folder / "privacy.toml": GATE, folder / ".github" / "workflows" / "privacy.yml": WORKFLOW}
     for path in files:

@@ -21,9 +21,9 @@ def ladder(**flags: Any) -> int:
     spec, limits = build(Ladder, flags), check_limits(flags)
     import pandas as pd
 
-    from audit.ladder import keep_ladder, run_ladder
-    from audit.pipeline import draw
-    from audit.store import explain_failure
+    from audit.engine.store import explain_failure
+    from audit.games.ladder import keep_ladder, run_ladder
+    from audit.games.membership.pipeline import draw
     from reports.records import schema
     from reports.words.rounding import down, percent, up
 

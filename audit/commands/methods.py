@@ -57,7 +57,7 @@ def list_all() -> dict[str, Any]:
 
 def _settings(config: type, prefix: str) -> list[dict[str, Any]]:
     """The fields of a config: how a person sets them, their type and their default."""
-    from audit.resolve import FLAGS
+    from audit.games.membership.resolve import FLAGS
 
     return [
         {

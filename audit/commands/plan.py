@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from audit.plan import Plan, make_plan, measured_seconds
+from audit.statistics.plan import Plan, make_plan, measured_seconds
 from condensers.errors import BadConfig
 from condensers.plugins import directory_part
 from reports.words.rounding import down

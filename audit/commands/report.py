@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from audit.pages import FORMATS, write_pages
-from audit.redraw import Wish, material_of, read_run
-from audit.store import RunDirectory
+from audit.engine.pages import FORMATS, write_pages
+from audit.engine.store import RunDirectory
+from audit.games.redraw import Wish, material_of, read_run
 from condensers.errors import BadData, BadInput, Incomplete
 from reports.documents.comparison import build_comparison
 from reports.documents.kinds import AuditMaterial, build_document

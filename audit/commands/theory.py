@@ -27,7 +27,7 @@ def theory(**flags: Any) -> None:
     Figure 7, the pictures of Figure 6 and the leave-one-out bound (35) against what was measured.
     """
     from audit.data.load import load_pool
-    from audit.theory import TheoryConfig, as_record, examine
+    from audit.games.theory import TheoryConfig, as_record, examine
 
     config = TheoryConfig(ipcs=tuple(flags["ipcs"]), iterations=flags["iterations"], seed=flags["seed"])
     pool = load_pool(flags["dataset"], data_root=flags["data_root"], records=flags["records"])
@@ -40,7 +40,7 @@ def theory(**flags: Any) -> None:
 
 
 def _draw(report: Any, out: Path, pool: Any, *, show_records: bool) -> list[Path]:
-    from audit.store import explain_failure, write_atomically
+    from audit.engine.store import explain_failure, write_atomically
     from reports.figures.theory import draw_distances, draw_images, draw_leave_one_out
 
     with explain_failure(out):

@@ -62,11 +62,11 @@ def utility(**flags: Any) -> int:
     records; the cost in seconds and FLOPs. Finished parts are kept in --out: the same command resumes after an
     interruption, and one that asks for more takes what is there.
     """
-    from audit.evaluation_networks import NAMES
-    from audit.release import write_bytes
-    from audit.store import explain_failure, write_atomically
-    from audit.utility_run import run_utility
-    from audit.utility_table import dump, format_table, write_csv
+    from audit.engine.store import explain_failure, write_atomically
+    from audit.games.release import write_bytes
+    from audit.games.utility.networks import NAMES
+    from audit.games.utility.run import run_utility
+    from audit.games.utility.table import dump, format_table, write_csv
     from reports.figures.utility import write_utility_figure
 
     options = {

@@ -60,7 +60,7 @@ def visual(**flags: Any) -> int:
 
 def perform_visual(flags: dict[str, Any], say: Callable[[str], None]) -> Any:
     """The record of what the flags ask for."""
-    from audit.visual_run import VisualSettings, run_visual
+    from audit.games.visual.run import VisualSettings, run_visual
 
     _check(flags)
     config, pool, metrics = _resolve(build(Visual, flags), flags)
@@ -91,9 +91,9 @@ def _check(flags: dict[str, Any]) -> None:
 
 def _resolve(spec: Visual, flags: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
     """The complete configuration, the pool, and the perceptual distances by name."""
-    from audit import settings
     from audit.data.load import load_pool
-    from audit.resolve import own_settings, resolve_method
+    from audit.games import settings
+    from audit.games.membership.resolve import own_settings, resolve_method
     from condensers.registry import get_method, require_set
 
     method = get_method(flags["method"])
@@ -122,7 +122,7 @@ def _resolve(spec: Visual, flags: dict[str, Any]) -> tuple[Any, Any, dict[str, A
 def visual_config(flags: dict[str, Any], pool: Any, device: str, **own: Any) -> tuple[Any, dict[str, Any]]:
     """The configuration of any sets, `own` saying whose they are; the perceptual distances by name."""
     from audit.data.load import pool_checksum
-    from audit.visual import NETWORKS, VisualConfig
+    from audit.games.visual.match import NETWORKS, VisualConfig
 
     weights, left_out = choose_weights(flags, pool)
     names = tuple(name for name in flags["distances"] or DISTANCES if name == "l2" or name in weights)
@@ -148,8 +148,8 @@ def visual_config(flags: dict[str, Any], pool: Any, device: str, **own: Any) -> 
 def choose_weights(flags: dict[str, Any], pool: Any) -> tuple[dict[str, Any], dict[str, str]]:
     """Backbones by name of distance. What was asked for by name must be there; what was not is left out, with why."""
     from attacks.perceptual import fits_images
-    from audit.visual import NETWORKS
-    from audit.weights import describe_absence, find_weights, read_file
+    from audit.data.weights import describe_absence, find_weights, read_file
+    from audit.games.visual.match import NETWORKS
 
     given = {read_file(path).network: path for path in flags["files"]}
     asked = [name for name in flags["distances"] if name in NETWORKS]
@@ -207,7 +207,7 @@ def num_cores() -> int:
 
 
 def for_people(report: Any) -> str:
-    from audit.visual import describe_finding
+    from audit.games.visual.match import describe_finding
     from reports.words.intervals import bracketed
     from reports.words.rounding import down, percent, probability
 

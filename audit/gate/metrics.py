@@ -61,8 +61,10 @@ def got_worse(metric: str, new: Measured, old: Measured, significance: float) ->
 def _from_interval(
     value: float, interval: tuple[float, float], confidence: float, num_units: int, least: float = 0.0
 ) -> Measured:
-    """Standard error from a Student interval (audit/roc.py widens its bootstrap to one), one end of which may be 0 or 1
-    for want of anything beyond."""
+    """Standard error from a Student interval (`statistics.roc` widens its bootstrap to one).
+
+    One of its ends may be 0 or 1 for want of anything beyond.
+    """
     if num_units < 2:
         return Measured(value=value, standard_error=inf, num_trials=num_units)
     reach = max(interval[1] - value, value - interval[0]) / float(stats.t.ppf((1 + confidence) / 2, num_units - 1))
@@ -106,7 +108,7 @@ def _accuracy(report: Any, scores: tuple[np.ndarray, np.ndarray], significance: 
 
 
 def _epsilon(report: Any, scores: tuple[np.ndarray, np.ndarray], significance: float) -> Measured:
-    from audit.headline import bound_again
+    from audit.games.membership.headline import bound_again
     from condensers.randomness import stream
 
     members, values = scores
@@ -133,8 +135,8 @@ def _epsilon(report: Any, scores: tuple[np.ndarray, np.ndarray], significance: f
 
 def _tightness(report: Any, scores: tuple[np.ndarray, np.ndarray], significance: float) -> Measured:  # noqa: ARG001
     """Parametric bootstrap of the counts behind the family bound."""
-    from audit.estimators.evidence import RunCounts
-    from audit.estimators.family import bound_epsilon_family
+    from audit.statistics.estimators.evidence import RunCounts
+    from audit.statistics.estimators.family import bound_epsilon_family
     from condensers.randomness import stream
 
     if report.tightness is None:

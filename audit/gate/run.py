@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from audit.engine.executor import Local
+from audit.engine.store import write_text
+from audit.engine.where import Where
+from audit.games.run import run
 from audit.gate.file import Gate, Item
 from audit.gate.metrics import METRICS, Measured, got_worse, threshold
-from audit.run import run
 from audit.specs.worst_case import WorstCase
-from audit.store import write_text
-from audit.where import Where
 from condensers.errors import AuditError, BadConfig, BadData, Incomplete
 from reports.words.rounding import down, up
 
@@ -79,7 +80,7 @@ def _run_item(
         return [Outcome(name=item.name, status=status, reason=" ".join(reason.split()), command=command)]
 
     try:
-        report = run(spec, Where(out=out, jobs=jobs), say)
+        report = run(spec, Where(out=out, executor=Local(jobs)), say)
         scores = scores_of(report)
         if not item.metrics:
             return [judge_guarantee(item, report, command)]

@@ -10,16 +10,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from audit.crossfit import cross_fit_audit
-from audit.estimators.evidence import RecordEvidence
-from audit.estimators.one_run import bound_epsilon_one_run_records
-from audit.estimators.one_run_dp import bound_epsilon_one_run_dp
-from audit.estimators.thresholds import Grid, Split
-from audit.headline import bound_coins
-from audit.pipeline import load_shards
-from audit.settings import AuditConfig
-from audit.shard import load_checked_pool
-from audit.store import RunDirectory
+from audit.engine.store import RunDirectory
+from audit.games.membership.config import AuditConfig
+from audit.games.membership.crossfit import cross_fit_audit
+from audit.games.membership.headline import bound_coins
+from audit.games.membership.pipeline import load_shards
+from audit.games.membership.shard import load_checked_pool
+from audit.statistics.estimators.evidence import RecordEvidence
+from audit.statistics.estimators.one_run import bound_epsilon_one_run_records
+from audit.statistics.estimators.one_run_dp import bound_epsilon_one_run_dp
+from audit.statistics.estimators.thresholds import Grid, Split
 
 ESTIMATORS = {"one-run": bound_epsilon_one_run_records, "one-run-dp": bound_epsilon_one_run_dp}
 CHOICES = {"split": Split(seed=None), "grid": Grid()}

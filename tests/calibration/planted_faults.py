@@ -16,11 +16,11 @@ import torch
 
 from audit.accounting.curve import tradeoff_curve
 from audit.accounting.ledger import ledger_event
-from audit.estimators.curve import CurveTest, refute_curve
-from audit.estimators.evidence import RunEvidence
-from audit.estimators.thresholds import Split
-from audit.transcript import make_trials, neighbouring_pools
-from audit.worst_case import CHOOSE_ON, Attempt, Experiment, listen, try_all
+from audit.games.transcript.adversary import make_trials, neighbouring_pools
+from audit.games.transcript.experiment import CHOOSE_ON, Attempt, Experiment, listen, try_all
+from audit.statistics.estimators.curve import CurveTest, refute_curve
+from audit.statistics.estimators.evidence import RunEvidence
+from audit.statistics.estimators.thresholds import Split
 from condensers import mechanism, ndpdc
 from condensers.ledger import Ledger
 from condensers.mechanism import Door, clip_vectors

@@ -20,16 +20,16 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from audit.draws import signals_by_draw
+from audit.engine.store import RunDirectory
+from audit.games.membership.draws import signals_by_draw
+from audit.games.membership.pipeline import load_shards
+from audit.games.membership.resolve import resolve_config
+from audit.games.membership.shard import compute_shard, num_shards
+from audit.games.membership.summary import score_runs, summarise
 from audit.gate.file import KINDS
 from audit.gate.metrics import METRICS, got_worse
-from audit.pipeline import load_shards
-from audit.resolve import resolve_config
-from audit.roc import area, binned_counts, curves, exact_curve, tpr_at
-from audit.shard import compute_shard, num_shards
 from audit.specs.options import parse
-from audit.store import RunDirectory
-from audit.summary import score_runs, summarise
+from audit.statistics.roc import area, binned_counts, curves, exact_curve, tpr_at
 from condensers.randomness import stream
 
 COMMON = ("--records", "400", "--set", "iterations=50", "--device", "cpu")
@@ -128,7 +128,7 @@ def figures(members: np.ndarray, scores: np.ndarray) -> np.ndarray:
 def intervals_over_draws(
     members: np.ndarray, scores: np.ndarray, own: np.ndarray, generator: np.random.Generator
 ) -> dict[str, np.ndarray]:
-    """Ends `[2, figures]` of the 95% intervals that were considered; the first is that of audit/clustered.py."""
+    """Ends `[2, figures]` of the 95% intervals that were considered; the first is of `statistics.clustered`."""
     numbers = np.unique(own)
     draws, point = len(numbers), figures(members, scores)
     quantile = stats.t.ppf(0.975, draws - 1)

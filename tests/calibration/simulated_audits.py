@@ -14,17 +14,17 @@ from scipy import stats
 from audit.accounting.curve import TradeoffCurve, tradeoff_curve
 from audit.accounting.epsilon import epsilon_pld
 from audit.accounting.events import subsampled_gaussian
-from audit.estimators import coin_curve, one_run, one_run_dp, one_run_fdp
-from audit.estimators.clopper_pearson import clopper_pearson_epsilons
-from audit.estimators.curve import corners_below, normal_gaps
-from audit.estimators.gaussian import gaussian_epsilon, gaussian_mu, gaussian_mus
-from audit.estimators.guesses import GuessCounts, count_guesses, rank_coins
-from audit.estimators.one_run import one_run_lower_bounds
-from audit.estimators.one_run_dp import one_run_dp_lower_bounds
-from audit.estimators.one_run_fdp import largest_rejected_mu
-from audit.estimators.other_runs import fractions_on_other_runs
-from audit.estimators.recursion import LeastWrong, least_wrong_of_curve, least_wrong_of_point, p_value
-from audit.estimators.thresholds import (
+from audit.statistics.estimators import coin_curve, one_run, one_run_dp, one_run_fdp
+from audit.statistics.estimators.clopper_pearson import clopper_pearson_epsilons
+from audit.statistics.estimators.curve import corners_below, normal_gaps
+from audit.statistics.estimators.gaussian import gaussian_epsilon, gaussian_mu, gaussian_mus
+from audit.statistics.estimators.guesses import GuessCounts, count_guesses, rank_coins
+from audit.statistics.estimators.one_run import one_run_lower_bounds
+from audit.statistics.estimators.one_run_dp import one_run_dp_lower_bounds
+from audit.statistics.estimators.one_run_fdp import largest_rejected_mu
+from audit.statistics.estimators.other_runs import fractions_on_other_runs
+from audit.statistics.estimators.recursion import LeastWrong, least_wrong_of_curve, least_wrong_of_point, p_value
+from audit.statistics.estimators.thresholds import (
     SELECTION_SIGNIFICANCE,
     Fixed,
     Grid,
@@ -33,7 +33,7 @@ from audit.estimators.thresholds import (
     ThresholdChoice,
     share_significance,
 )
-from audit.estimators.trials import ErrorCounts, count_errors_of_scores
+from audit.statistics.estimators.trials import ErrorCounts, count_errors_of_scores
 
 DELTA = 1e-5
 SELECTION_STEPS = {

@@ -30,16 +30,16 @@ from simulated_audits import (
 
 from audit.accounting.epsilon import epsilon_pld
 from audit.accounting.events import subsampled_gaussian
-from audit.estimators.bayesian import bound_epsilon_bayesian, credible_epsilon
-from audit.estimators.clopper_pearson import bound_epsilon_clopper_pearson, rectangle_epsilons
-from audit.estimators.evidence import RecordEvidence, RunCounts, RunEvidence
-from audit.estimators.family import bound_epsilon_family
-from audit.estimators.gaussian import bound_epsilon_gaussian, gaussian_epsilon, gaussian_mu
-from audit.estimators.one_run import bound_epsilon_one_run_records, one_run_ceiling
-from audit.estimators.one_run_dp import bound_epsilon_one_run_dp, one_run_dp_lower_bounds
-from audit.estimators.one_run_fdp import bound_epsilon_one_run_fdp, largest_rejected_mu
-from audit.estimators.trials import upper_limits
-from audit.plan import ESTIMATORS
+from audit.statistics.estimators.bayesian import bound_epsilon_bayesian, credible_epsilon
+from audit.statistics.estimators.clopper_pearson import bound_epsilon_clopper_pearson, rectangle_epsilons
+from audit.statistics.estimators.evidence import RecordEvidence, RunCounts, RunEvidence
+from audit.statistics.estimators.family import bound_epsilon_family
+from audit.statistics.estimators.gaussian import bound_epsilon_gaussian, gaussian_epsilon, gaussian_mu
+from audit.statistics.estimators.one_run import bound_epsilon_one_run_records, one_run_ceiling
+from audit.statistics.estimators.one_run_dp import bound_epsilon_one_run_dp, one_run_dp_lower_bounds
+from audit.statistics.estimators.one_run_fdp import bound_epsilon_one_run_fdp, largest_rejected_mu
+from audit.statistics.estimators.trials import upper_limits
+from audit.statistics.plan import ESTIMATORS
 from reports.words.rounding import down
 
 NUM_AUDITS = 2000

@@ -6,8 +6,8 @@ import torch
 from scipy.stats import binom
 
 from attacks.released import Released, set_signals
-from audit.crossfit import CrossFitted, cross_fit
-from audit.headline import bound_coins
+from audit.games.membership.crossfit import CrossFitted, cross_fit
+from audit.games.membership.headline import bound_coins
 from condensers.pool import Pool
 from condensers.randomness import stream
 

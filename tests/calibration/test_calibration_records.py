@@ -15,11 +15,11 @@ from simulated_audits import (
     simulate_records,
 )
 
-from audit.estimators.evidence import RecordEvidence
-from audit.estimators.one_run import bound_epsilon_one_run_records
-from audit.estimators.one_run_dp import bound_epsilon_one_run_dp
-from audit.estimators.one_run_fdp import bound_epsilon_one_run_fdp
-from audit.estimators.thresholds import Fixed
+from audit.statistics.estimators.evidence import RecordEvidence
+from audit.statistics.estimators.one_run import bound_epsilon_one_run_records
+from audit.statistics.estimators.one_run_dp import bound_epsilon_one_run_dp
+from audit.statistics.estimators.one_run_fdp import bound_epsilon_one_run_fdp
+from audit.statistics.estimators.thresholds import Fixed
 
 NUM_AUDITS = 2000
 SHAPE = (4, 80)

@@ -18,11 +18,11 @@ from simulated_audits import (
     simulate_runs,
 )
 
-from audit.estimators.clopper_pearson import bound_epsilon_clopper_pearson
-from audit.estimators.evidence import RunCounts, RunEvidence
-from audit.estimators.family import bound_epsilon_family
-from audit.estimators.gaussian import bound_epsilon_gaussian
-from audit.estimators.trials import upper_limits
+from audit.statistics.estimators.clopper_pearson import bound_epsilon_clopper_pearson
+from audit.statistics.estimators.evidence import RunCounts, RunEvidence
+from audit.statistics.estimators.family import bound_epsilon_family
+from audit.statistics.estimators.gaussian import bound_epsilon_gaussian
+from audit.statistics.estimators.trials import upper_limits
 
 NUM_AUDITS = 2000
 PER_SIDE = 300

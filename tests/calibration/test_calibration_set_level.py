@@ -5,7 +5,7 @@ import torch
 from scipy.stats import binom, rankdata
 
 from attacks.released import Released, set_signals
-from audit.headline import bound_coins
+from audit.games.membership.headline import bound_coins
 from condensers.dm import DmConfig, condense_dm
 from condensers.pool import Pool
 from condensers.randomness import Randomness, stream

@@ -3,13 +3,13 @@
 import pytest
 import torch
 
-from audit.headline import bound_coins
-from audit.resolve import resolve_config
-from audit.shard import condense, game_of
-from audit.signals import level_signals, told_members
+from audit.games.membership.headline import bound_coins
+from audit.games.membership.resolve import resolve_config
+from audit.games.membership.shard import condense, game_of
+from audit.games.membership.signals import labels_given, level_signals
+from audit.games.membership.summary import score_runs
 from audit.specs.membership import Lira
 from audit.specs.options import parse
-from audit.summary import score_runs
 from condensers.randomness import Randomness
 from condensers.registry import untracked
 
@@ -27,7 +27,7 @@ def certified(method: str, epsilon: float | None, seed: int) -> float:
     members = torch.from_numpy(game.members(range(SHADOWS)))
     batch, _ = condense(config, pool, members, Randomness(seed=seed, runs=tuple(range(SHADOWS))), untracked)
     shards = {"images": batch.images.numpy(), "labels": batch.labels.numpy()}
-    fit_members = told_members(config, pool.num_records, game.fit_runs)
+    fit_members = labels_given(config, pool.num_records, game.fit_runs)
     coins, scores = score_runs(config, level_signals("set", config, pool, shards, fit_members=fit_members))
     return bound_coins(coins, scores, delta=config.delta, confidence=config.confidence).lower
 

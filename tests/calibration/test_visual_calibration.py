@@ -6,8 +6,8 @@ import torch
 from scipy.stats import binom
 
 from attacks.nearest import Matches, pairwise_euclidean, visual_matches
-from audit.game import Game, nominal_class_sizes
-from audit.visual import binomial_p_value
+from audit.games.membership.game import Game, nominal_class_sizes
+from audit.games.visual.match import binomial_p_value
 from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import Randomness, stream
 from condensers.registry import condense_runs, get_method

@@ -9,19 +9,18 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
 from conftest import ROOT
+from inline import compute_inline
 from small_specs import spec_of
 
-import audit.pipeline
+import audit.games.membership.pipeline
 from audit.cli import main
-from audit.resolve import resolve_config
-from audit.settings import AuditConfig
-from audit.shard import compute_shard, load_checked_pool
-from audit.store import RunDirectory
+from audit.engine.executor import Local
+from audit.games.membership.config import AuditConfig
+from audit.games.membership.resolve import resolve_config
 
 TINY = shlex.split(
     "lira --dataset digits --records 200 --shadows 24 --shard-runs 4 --set iterations=6 --set width=4 --set depth=1 "
@@ -61,16 +60,8 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 @pytest.fixture
 def inline(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compute shards in this process: workers take seconds to start. Draw nothing."""
-    monkeypatch.setattr(audit.pipeline, "run_shards", compute_inline)
-    monkeypatch.setattr(audit.pipeline, "draw", lambda *_: None)
-
-
-def compute_inline(directory: Path, indices: list[int], **settings: Any) -> None:
-    run = RunDirectory(directory)
-    config = AuditConfig.from_json(run.config.read_text())
-    pool = load_checked_pool(config, settings["data_root"])
-    for index in indices:
-        compute_shard(config, pool, run, index, settings["on_progress"])
+    monkeypatch.setattr(Local, "run", compute_inline)
+    monkeypatch.setattr(audit.games.membership.pipeline, "draw", lambda *_: None)
 
 
 HUGE = "9" * 30
@@ -244,7 +235,7 @@ EPSILON_NAMES = {"lower", "delta", "confidence", "estimator", "unit", "num_trial
 
 
 def test_json_against_the_names_of_the_design(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit.pipeline, "run_shards", compute_inline)
+    monkeypatch.setattr(Local, "run", compute_inline)
     monkeypatch.chdir(tmp_path)
     outcome = run(*TINY, "--out", "here", "--json")
     assert outcome.code == 0
@@ -273,7 +264,7 @@ def test_json_against_the_names_of_the_design(run: Run, tmp_path: Path, monkeypa
     assert len(table) == 6 * 200
     assert sorted(table["run"].unique()) == list(range(18, 24))
 
-    monkeypatch.setattr(audit.pipeline, "draw", lambda *_: None)
+    monkeypatch.setattr(audit.games.membership.pipeline, "draw", lambda *_: None)
     people = run(*TINY, "--out", "here")
     assert people.code == 0
     assert people.out.startswith("NO CLAIM")
@@ -305,7 +296,7 @@ def resolve(command: list[str]) -> AuditConfig:
     ],
 )
 def test_the_printed_command_gives_the_same_audit(flags: str) -> None:
-    from audit.summary import reproduction_command
+    from audit.games.membership.summary import reproduction_command
 
     config = resolve([*TINY, *flags.split()])
     printed = shlex.split(reproduction_command(config))

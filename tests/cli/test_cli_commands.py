@@ -11,14 +11,14 @@ from audit.commands.visual import _command as visual_command
 from audit.commands.visual import _resolve as resolve_visual
 from audit.commands.visual import visual
 from audit.commands.worst_case import _for_people
-from audit.resolve import resolve_config
-from audit.settings import AuditConfig
+from audit.games.membership.config import AuditConfig
+from audit.games.membership.resolve import resolve_config
+from audit.games.membership.summary import reproduction_command
+from audit.games.transcript.experiment import run_worst_case
+from audit.games.transcript.resolve import resolve_experiment
 from audit.specs.options import build
 from audit.specs.pictures import Visual
 from audit.specs.worst_case import WorstCase
-from audit.summary import reproduction_command
-from audit.worst_case import run_worst_case
-from audit.worst_case_resolve import resolve_experiment
 
 # Six significant digits, which `:g` keeps, are not enough for any of these.
 NUMBERS = "--delta 1.23456789e-07 --confidence 0.98333333333333339 --seed 9223372036854775807"

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-import audit.shard
+import audit.games.membership.shard
 from audit.accounting.ledger import claim_from_ledger
 from audit.cli import main
 from audit.commands.condense import _for_people
-from audit.condensation import true_class_sizes
-from audit.split import hold_out, load_split
-from audit.synthetic import read_synthetic
+from audit.data.split import hold_out, load_split
+from audit.games.condensation import true_class_sizes
+from audit.sets.synthetic import read_synthetic
 from condensers.registry import get_method
 
 QUICK_DM = ("--method", "dm", "--set", "iterations=3", "--set", "width=4")
@@ -147,8 +147,8 @@ def test_held_out_quarter_is_what_utility_tests_on(run, tmp_path, digits):
 @pytest.mark.parametrize("method", [QUICK_DM, PRIVATE], ids=["dm", "ldpdc"])
 def test_interrupted_release_goes_on_and_leaves_no_checkpoint(run, tmp_path, monkeypatch, method):
     # Keeps the state after every step and stops after the first.
-    monkeypatch.setattr(audit.shard, "CHECKPOINT_SECONDS", -1.0)
-    track = audit.shard.Tracker.track
+    monkeypatch.setattr(audit.games.membership.shard, "CHECKPOINT_SECONDS", -1.0)
+    track = audit.games.membership.shard.Tracker.track
 
     def stopping(self, name, total, state):
         for step in track(self, name, total, state):
@@ -158,7 +158,7 @@ def test_interrupted_release_goes_on_and_leaves_no_checkpoint(run, tmp_path, mon
 
     out = tmp_path / "set"
     with monkeypatch.context() as patch:
-        patch.setattr(audit.shard.Tracker, "track", stopping)
+        patch.setattr(audit.games.membership.shard.Tracker, "track", stopping)
         code, printed, err = run(*method, "--out", out)
     assert (code, printed) == (3, "")
     assert "nothing was released" in err
@@ -170,7 +170,7 @@ def test_interrupted_release_goes_on_and_leaves_no_checkpoint(run, tmp_path, mon
             steps.append(step)
             yield step
 
-    monkeypatch.setattr(audit.shard.Tracker, "track", counting)
+    monkeypatch.setattr(audit.games.membership.shard.Tracker, "track", counting)
     code, _, err = run(*method, "--out", out)
     assert code == 0
     assert "going on from it" in err

@@ -7,11 +7,13 @@ import shlex
 from pathlib import Path
 
 import pytest
+from inline import compute_inline
 from safetensors.torch import load_file
-from test_cli_attack import Run, compute_inline, inline, run
+from test_cli_attack import Run, inline, run
 
-import audit.pipeline
-from audit.store import RunDirectory
+import audit.games.membership.pipeline
+from audit.engine.executor import Local
+from audit.engine.store import RunDirectory
 
 TINY = shlex.split(
     "--method dpsgd --epsilon 2 --records 200 --shadows 24 --shard-runs 6 --set iterations=3 --set batch=20 "
@@ -44,7 +46,7 @@ def test_attack_on_released_networks_and_what_becomes_of_its_shards(
     def never(*_: object, **__: object) -> None:
         raise AssertionError("a shard was computed again")
 
-    monkeypatch.setattr(audit.pipeline, "run_shards", never)
+    monkeypatch.setattr(Local, "run", never)
     other = run("rmia", *TINY, "--out", tmp_path)
     assert other.code == 0
     assert "taking 24 runs from" in other.err
@@ -53,7 +55,7 @@ def test_attack_on_released_networks_and_what_becomes_of_its_shards(
 def test_report_of_networks_trained_one_by_one_is_drawn_without_a_set(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(audit.pipeline, "run_shards", compute_inline)
+    monkeypatch.setattr(Local, "run", compute_inline)
     found = json.loads(run("lira", *TINY, "--independent-randomness", "--json", "--out", tmp_path).out)
     page = (Path(found["run_directory"]) / "report.html").read_text(encoding="utf-8")
     assert "releases a network and no synthetic set" in page
@@ -88,7 +90,7 @@ def test_what_needs_a_set_is_refused_in_one_line(command: str, said: str, run: R
 def test_stated_claim_stands_beside_what_the_ledger_proves(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(audit.pipeline, "run_shards", compute_inline)
+    monkeypatch.setattr(Local, "run", compute_inline)
     found = run("lira", *TINY, "--claim", "1", "--out", tmp_path)
     assert "proved         ε ≤ 2.00 by PLD, " in found.out
     report = json.loads(run("lira", *TINY, "--claim", "1", "--json", "--out", tmp_path).out)

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from audit.cli import main
-from audit.estimators.evidence import RunEvidence
-from audit.estimators.gaussian import bound_epsilon_gaussian, gaussian_mu
-from audit.plan import make_plan
+from audit.statistics.estimators.evidence import RunEvidence
+from audit.statistics.estimators.gaussian import bound_epsilon_gaussian, gaussian_mu
+from audit.statistics.plan import make_plan
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,12 +12,12 @@ import pytest
 import torch
 from test_cli_attack import Run, inline, run
 
-import audit.visual_foreign
+import audit.games.visual.released
 from audit.data.load import load_pool
-from audit.foreign import HIDDEN
-from audit.pipeline import pictures_of
-from audit.store import RunDirectory
-from audit.synthetic import read_synthetic
+from audit.engine.store import RunDirectory
+from audit.games.membership.foreign import HIDDEN
+from audit.games.membership.pipeline import pictures_of
+from audit.sets.synthetic import read_synthetic
 from reports.records import schema
 
 pytestmark = pytest.mark.usefixtures("inline")
@@ -103,7 +103,7 @@ def test_nearest_records_are_tested_with_coins_and_shown_without(run: Run, monke
     assert finding["bound"]["assumptions"][0].startswith("ASSERTED")
     assert Path(record["pdf"]).read_bytes()[:5] == b"%PDF-"
     with monkeypatch.context() as quick:
-        quick.setattr(audit.visual_foreign, "write_pages", lambda *_: None)
+        quick.setattr(audit.games.visual.released, "write_pages", lambda *_: None)
         others = json.loads(run(*arguments, "--members", "coins.csv", "--column", "1").out)
     assert (others["finding"], others["epsilon"]["lower"]) == ("NOTHING FOUND", 0)
     plain = run(*arguments)
@@ -149,7 +149,7 @@ def test_private_shadows_with_soft_labels_and_sets_of_two_sizes(run: Run, monkey
         assert report["game"]["num_test_runs"] == 2
         assert report["claimed"] is None, "what is proved for the shadows is not claimed for the sets"
         assert report["roc"]["interval_unit"] == "runs"
-    monkeypatch.setattr(audit.visual_foreign, "write_pages", lambda *_: None)
+    monkeypatch.setattr(audit.games.visual.released, "write_pages", lambda *_: None)
     visual = json.loads(run("visual", *sets, "--members", "coins.csv", "--json").out)
     assert visual["distances"][0]["num_guesses"] == 270
     assert visual["distances"][0]["num_members"] == 270

@@ -8,10 +8,12 @@ import shlex
 from pathlib import Path
 
 import pytest
-from test_cli_attack import TINY, Run, compute_inline, inline, run
+from inline import compute_inline
+from test_cli_attack import TINY, Run, inline, run
 
-import audit.pipeline
-from audit.store import RunDirectory
+import audit.games.membership.pipeline
+from audit.engine.executor import Local
+from audit.engine.store import RunDirectory
 from reports.records import schema
 
 pytestmark = pytest.mark.usefixtures("inline")
@@ -47,7 +49,7 @@ def test_one_condensation_serves_all_attacks_and_levels(
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("it computed again")
 
-    monkeypatch.setattr(audit.pipeline, "run_shards", refuse)
+    monkeypatch.setattr(Local, "run", refuse)
     for arguments in (["lira", "--level", "set"], ["rmia"], ["rmia", "--level", "set"]):
         outcome = run(*arguments, *REAL, "--out", together)
         assert outcome.code == 0
@@ -61,7 +63,7 @@ def test_one_condensation_serves_all_attacks_and_levels(
     assert len(found) == 1
     assert found[0].scores.read_bytes() == first.scores.read_bytes()
     assert os.stat(found[0].shard(0)).st_nlink > 1
-    monkeypatch.setattr(audit.pipeline, "run_shards", compute_inline)
+    monkeypatch.setattr(Local, "run", compute_inline)
     outcome = run("lira", *REAL, "--out", alone)
     assert "taking" not in outcome.err
     assert "condensing and training 24 runs" in outcome.err

@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from test_cli_attack import TINY, Run, compute_inline, inline, run
+from inline import compute_inline
+from test_cli_attack import TINY, Run, inline, run
 
 from audit.gate.file import read_gate
 from condensers.errors import BadConfig

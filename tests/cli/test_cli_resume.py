@@ -15,18 +15,21 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from conftest import ROOT
-from test_cli_attack import TINY, Run, compute_inline, inline, run
+from inline import compute_inline
+from test_cli_attack import TINY, Run, inline, run
 
-import audit.executor
-import audit.pipeline
+import audit.engine.executor
+import audit.games.membership.pipeline
 from audit.cli import main
 from audit.data.load import load_pool
-from audit.store import RunDirectory
+from audit.engine.executor import Local
+from audit.engine.store import RunDirectory
 from condensers.randomness import stream
 
 pytestmark = pytest.mark.usefixtures("inline")
@@ -34,18 +37,18 @@ NUM_SHARDS = 12
 # Run as the program is; what stands above `__main__` holds in the workers as well.
 DRIVER = """
 import sys, time
-import audit.shard
-track = audit.shard.Tracker.track
+import audit.games.membership.shard
+track = audit.games.membership.shard.Tracker.track
 def slowly(self, name, total, state):
     for step in track(self, name, total, state):
         yield step
         time.sleep(0.05)
-audit.shard.Tracker.track = slowly
-audit.shard.CHECKPOINT_SECONDS = 0.1
+audit.games.membership.shard.Tracker.track = slowly
+audit.games.membership.shard.CHECKPOINT_SECONDS = 0.1
 if __name__ == "__main__":
-    import audit.pipeline
+    import audit.games.membership.pipeline
     from audit.cli import main
-    audit.pipeline.draw = lambda *_: None
+    audit.games.membership.pipeline.draw = lambda *_: None
     main()
 """
 
@@ -79,8 +82,8 @@ def calm(tiny: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An undisturbed audit, computed shard by shard in this process."""
     out = tmp_path_factory.mktemp("calm")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(audit.pipeline, "run_shards", compute_inline)
-        patch.setattr(audit.pipeline, "draw", lambda *_: None)
+        patch.setattr(Local, "run", compute_inline)
+        patch.setattr(audit.games.membership.pipeline, "draw", lambda *_: None)
         patch.setattr(sys, "argv", ["audit", *tiny, "--out", str(out)])
         with pytest.raises(SystemExit):
             main()
@@ -215,6 +218,7 @@ def test_a_full_disk_stops_the_workers_and_loses_nothing(tiny: list[str], calm: 
     assert result_of(out) == result_of(calm)
 
 
+REAL_RUN = Local.run
 FAULTY = """
 import os, signal, time
 from condensers.errors import Incomplete
@@ -222,15 +226,15 @@ from condensers.errors import Incomplete
 def crash(directory, index, data_root):
     raise ValueError("a fault of the program")
 
-def die(directory, index, data_root):
+def die(unit, folder):
     os.kill(os.getpid(), signal.SIGKILL)
 
-def give_up(directory, index, data_root):
+def give_up(unit, folder):
     raise Incomplete("no room to write")
 
-def be_interrupted(directory, index, data_root):
+def be_interrupted(unit, folder):
     os.kill(os.getpid(), signal.SIGINT)
-    if index == 4:
+    if unit == 4:
         os.kill(os.getppid(), signal.SIGINT)
     time.sleep(60)
 """
@@ -249,14 +253,14 @@ def failing(
         path.unlink()
 
     def prepare(name: str) -> list[str]:
-        monkeypatch.setattr(audit.executor, "_work", getattr(importlib.import_module("faulty"), name))
-        monkeypatch.setattr(audit.pipeline, "run_shards", audit.executor.run_shards)
+        monkeypatch.setattr(audit.engine.executor, "_compute", getattr(importlib.import_module("faulty"), name))
+        monkeypatch.setattr(Local, "run", REAL_RUN)
         return [*tiny, "--out", str(out), "--jobs", "2"]
 
     yield prepare
     assert len(finished_shards(out)) == 4
     assert list(out.rglob(".*")) == []
-    monkeypatch.setattr(audit.pipeline, "run_shards", compute_inline)
+    monkeypatch.setattr(Local, "run", compute_inline)
     assert run(*tiny, "--out", out).code == 0
     assert result_of(out) == result_of(calm)
 
@@ -314,7 +318,9 @@ def test_no_room_for_the_results_against_its_one_line(
 ) -> None:
     out = tmp_path / "full"
     shutil.copytree(calm, out)
-    monkeypatch.setattr(audit.pipeline, "draw", lambda directory, *_: directory.pdf.write_bytes(bytes(100_000)))
+    monkeypatch.setattr(
+        audit.games.membership.pipeline, "draw", lambda directory, *_: directory.pdf.write_bytes(bytes(100_000))
+    )
     with room_for(size):
         outcome = run(*tiny, "--out", out)
     assert (outcome.code, outcome.out) == (3, "")
@@ -368,11 +374,11 @@ def test_shards_damaged_while_it_runs_against_their_one_line(
     shutil.copytree(calm, out)
     finished_shards(out)[0].unlink()
 
-    def compute_and_spoil(directory: Path, indices: list[int], **settings: object) -> None:
-        compute_inline(directory, indices, **settings)
+    def compute_and_spoil(*given: Any) -> None:
+        compute_inline(*given)
         finished_shards(out)[1].write_bytes(b"")
 
-    monkeypatch.setattr(audit.pipeline, "run_shards", compute_and_spoil)
+    monkeypatch.setattr(Local, "run", compute_and_spoil)
     outcome = run(*tiny, "--out", out)
     assert outcome.code == 3
     assert "run the same command again to redo it" in outcome.err.splitlines()[-1]
@@ -385,7 +391,9 @@ def test_another_shard_size_changes_scores_by_rounding_only(
     two, four = (pd.read_parquet(directory_in(out).scores) for out in (calm, tmp_path))
     assert two.drop(columns="score").equals(four.drop(columns="score"))
     np.testing.assert_allclose(four["score"], two["score"], rtol=1e-4, atol=1e-4)
-    reports = [audit.pipeline.schema.load(directory_in(out).report.read_text()) for out in (calm, tmp_path)]
+    reports = [
+        audit.games.membership.pipeline.schema.load(directory_in(out).report.read_text()) for out in (calm, tmp_path)
+    ]
     assert reports[0].verdict == reports[1].verdict
     assert reports[0].roc.auc == pytest.approx(reports[1].roc.auc, abs=1e-3)
 

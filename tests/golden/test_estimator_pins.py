@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from audit.estimators.bayesian import bound_epsilon_bayesian
-from audit.estimators.clopper_pearson import bound_epsilon_clopper_pearson
-from audit.estimators.evidence import RunCounts
-from audit.estimators.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
-from audit.estimators.one_run import bound_epsilon_one_run, one_run_lower_bounds, one_run_p_values
-from audit.estimators.one_run_dp import one_run_dp_lower_bounds
-from audit.estimators.one_run_fdp import largest_rejected_mu
+from audit.statistics.estimators.bayesian import bound_epsilon_bayesian
+from audit.statistics.estimators.clopper_pearson import bound_epsilon_clopper_pearson
+from audit.statistics.estimators.evidence import RunCounts
+from audit.statistics.estimators.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
+from audit.statistics.estimators.one_run import bound_epsilon_one_run, one_run_lower_bounds, one_run_p_values
+from audit.statistics.estimators.one_run_dp import one_run_dp_lower_bounds
+from audit.statistics.estimators.one_run_fdp import largest_rejected_mu
 
 
 def counts(true_positives: int, false_negatives: int, false_positives: int, true_negatives: int) -> RunCounts:

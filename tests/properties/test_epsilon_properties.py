@@ -8,22 +8,22 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from audit.accounting.curve import point_curve
-from audit.estimators.bayesian import bound_epsilon_bayesian, credible_epsilon
-from audit.estimators.clopper_pearson import bound_epsilon_clopper_pearson
-from audit.estimators.coin_curve import refute_curve_from_coins
-from audit.estimators.curve import refute_curve
-from audit.estimators.evidence import RecordEvidence, RunCounts, RunEvidence
-from audit.estimators.gaussian import bound_epsilon_gaussian
-from audit.estimators.one_run import bound_epsilon_one_run_records, one_run_lower_bounds
-from audit.estimators.one_run_dp import bound_epsilon_one_run_dp
-from audit.estimators.one_run_fdp import bound_epsilon_one_run_fdp, largest_rejected_mu
-from audit.estimators.single_run import splits_one_run
-from audit.estimators.thresholds import Chosen, Fixed, Grid, MedianOfSplits, Split
+from audit.statistics.estimators.bayesian import bound_epsilon_bayesian, credible_epsilon
+from audit.statistics.estimators.clopper_pearson import bound_epsilon_clopper_pearson
+from audit.statistics.estimators.coin_curve import refute_curve_from_coins
+from audit.statistics.estimators.curve import refute_curve
+from audit.statistics.estimators.evidence import RecordEvidence, RunCounts, RunEvidence
+from audit.statistics.estimators.gaussian import bound_epsilon_gaussian
+from audit.statistics.estimators.one_run import bound_epsilon_one_run_records, one_run_lower_bounds
+from audit.statistics.estimators.one_run_dp import bound_epsilon_one_run_dp
+from audit.statistics.estimators.one_run_fdp import bound_epsilon_one_run_fdp, largest_rejected_mu
+from audit.statistics.estimators.single_run import splits_one_run
+from audit.statistics.estimators.thresholds import Fixed, FromOtherRuns, Grid, MedianOfSplits, Split
 
 RUN_ESTIMATORS = [bound_epsilon_clopper_pearson, bound_epsilon_gaussian]
 RECORD_ESTIMATORS = [bound_epsilon_one_run_records, bound_epsilon_one_run_dp, bound_epsilon_one_run_fdp]
 CHOICES = [Fixed(threshold=0.5), Split(), MedianOfSplits(num=3), Grid()]
-CHOSEN = Chosen(positive_fraction=0.2, negative_fraction=0.1, source="other runs")
+CHOSEN = FromOtherRuns(positive_fraction=0.2, negative_fraction=0.1, source="other runs")
 ORDER_FREE = [Fixed(threshold=0.5), Grid()]
 SLACK = 1e-9
 

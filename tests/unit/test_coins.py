@@ -7,9 +7,9 @@ import pytest
 from scipy.stats import binom
 from sklearn.datasets import load_digits
 
-from audit.coins import Coins, draw_coins, read_coins, take_column, write_coins
 from audit.data.load import pool_checksum, pool_rows
-from audit.game import Game
+from audit.games.membership.coins import Coins, draw_coins, read_coins, take_column, write_coins
+from audit.games.membership.game import Game
 from condensers.errors import BadConfig, BadData, BadInput
 from condensers.pool import Pool
 

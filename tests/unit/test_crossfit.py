@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from attacks.registry import Observations, get_attack
-from audit.crossfit import FEWEST_FIT_RUNS, NUM_FOLDS, CrossFitted, cross_fit
-from audit.estimators.clopper_pearson import bound_epsilon_clopper_pearson
-from audit.estimators.evidence import RunEvidence
-from audit.estimators.thresholds import Chosen
-from audit.headline import SOURCE, bound_again, bound_coins
+from audit.games.membership.crossfit import FEWEST_FIT_RUNS, NUM_FOLDS, CrossFitted, cross_fit
+from audit.games.membership.headline import SOURCE, bound_again, bound_coins
+from audit.statistics.estimators.clopper_pearson import bound_epsilon_clopper_pearson
+from audit.statistics.estimators.evidence import RunEvidence
+from audit.statistics.estimators.thresholds import FromOtherRuns
 from condensers.errors import BadConfig, BadInput
 
 
@@ -112,12 +112,15 @@ def test_one_run_without_fit_runs_takes_the_declared_grid():
 
 def test_bad_fractions_and_runs_are_refused():
     with pytest.raises(BadConfig, match="fractions of guesses"):
-        Chosen(positive_fraction=0.7, negative_fraction=0.4, source="x")
+        FromOtherRuns(positive_fraction=0.7, negative_fraction=0.4, source="x")
     members, scores = coins_of(112, 2)
     runs = RunEvidence(member_scores=scores[members], non_member_scores=scores[~members])
     with pytest.raises(BadInput, match="membership coins"):
         bound_epsilon_clopper_pearson(
-            runs, delta=0.0, confidence=0.95, choice=Chosen(positive_fraction=0.1, negative_fraction=0.1, source="x")
+            runs,
+            delta=0.0,
+            confidence=0.95,
+            choice=FromOtherRuns(positive_fraction=0.1, negative_fraction=0.1, source="x"),
         )
 
 

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from audit.accounting.ledger import calibrate_method, claim_from_ledger
-from audit.auxiliary import attach_auxiliary
+from audit.data.auxiliary import attach_auxiliary
 from condensers.augment import augment, draw_augmentation, parse_strategy
 from condensers.dosser import DosserConfig, Views, expand_images
 from condensers.errors import BadConfig, BadData, BadInput

@@ -7,13 +7,13 @@ from scipy import stats
 from audit.accounting.curve import point_curve, tradeoff_curve
 from audit.accounting.epsilon import epsilon_pld
 from audit.accounting.events import subsampled_gaussian
-from audit.estimators import family
-from audit.estimators.clopper_pearson import bound_epsilon_clopper_pearson
-from audit.estimators.curve import refute_curve
-from audit.estimators.evidence import RunCounts, RunEvidence
-from audit.estimators.family import bound_epsilon_family
-from audit.estimators.gaussian import bound_epsilon_gaussian
-from audit.estimators.thresholds import Fixed, Grid, MedianOfSplits, Split
+from audit.statistics.estimators import family
+from audit.statistics.estimators.clopper_pearson import bound_epsilon_clopper_pearson
+from audit.statistics.estimators.curve import refute_curve
+from audit.statistics.estimators.evidence import RunCounts, RunEvidence
+from audit.statistics.estimators.family import bound_epsilon_family
+from audit.statistics.estimators.gaussian import bound_epsilon_gaussian
+from audit.statistics.estimators.thresholds import Fixed, Grid, MedianOfSplits, Split
 from condensers.errors import BadInput
 
 

@@ -3,21 +3,21 @@
 import numpy as np
 import pytest
 
-from audit.estimators.bayesian import bound_epsilon_bayesian
-from audit.estimators.clopper_pearson import bound_epsilon_clopper_pearson
-from audit.estimators.curve import refute_curve
-from audit.estimators.evidence import RecordEvidence, RunCounts, RunEvidence
-from audit.estimators.family import bound_epsilon_family
-from audit.estimators.gaussian import bound_epsilon_gaussian
-from audit.estimators.one_run import (
+from audit.games.membership.headline import bound_coins
+from audit.statistics.estimators.bayesian import bound_epsilon_bayesian
+from audit.statistics.estimators.clopper_pearson import bound_epsilon_clopper_pearson
+from audit.statistics.estimators.curve import refute_curve
+from audit.statistics.estimators.evidence import RecordEvidence, RunCounts, RunEvidence
+from audit.statistics.estimators.family import bound_epsilon_family
+from audit.statistics.estimators.gaussian import bound_epsilon_gaussian
+from audit.statistics.estimators.one_run import (
     bound_epsilon_one_run,
     bound_epsilon_one_run_records,
 )
-from audit.estimators.one_run_dp import bound_epsilon_one_run_dp
-from audit.estimators.one_run_fdp import bound_epsilon_one_run_fdp
-from audit.estimators.paper_style import estimate_epsilon_paper_style
-from audit.estimators.thresholds import Fixed, Grid, MedianOfSplits, Split
-from audit.headline import bound_coins
+from audit.statistics.estimators.one_run_dp import bound_epsilon_one_run_dp
+from audit.statistics.estimators.one_run_fdp import bound_epsilon_one_run_fdp
+from audit.statistics.estimators.paper_style import estimate_epsilon_paper_style
+from audit.statistics.estimators.thresholds import Fixed, Grid, MedianOfSplits, Split
 from condensers.errors import BadInput
 
 GENERATOR = np.random.default_rng(3)

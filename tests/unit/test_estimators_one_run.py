@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from audit.estimators.evidence import RecordEvidence
-from audit.estimators.guesses import RankedCoins, choose_fractions, count_guesses, rank_coins, split_table
-from audit.estimators.one_run import (
+from audit.games.membership.headline import bound_coins
+from audit.statistics.estimators.evidence import RecordEvidence
+from audit.statistics.estimators.guesses import RankedCoins, choose_fractions, count_guesses, rank_coins, split_table
+from audit.statistics.estimators.one_run import (
     bound_epsilon_one_run,
     bound_epsilon_one_run_records,
     one_run_lower_bounds,
     one_run_p_values,
 )
-from audit.estimators.one_run_dp import bound_epsilon_one_run_dp
-from audit.estimators.thresholds import Fixed, Grid, MedianOfSplits, Split
-from audit.headline import bound_coins
+from audit.statistics.estimators.one_run_dp import bound_epsilon_one_run_dp
+from audit.statistics.estimators.thresholds import Fixed, Grid, MedianOfSplits, Split
 
 
 def naive_p_value(num_coins: int, num_guesses: int, num_correct: int, epsilon: float, delta: float) -> float:

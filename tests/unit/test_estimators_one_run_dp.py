@@ -8,13 +8,17 @@ from scipy import stats
 
 from audit.accounting.curve import point_curve, tradeoff_curve
 from audit.accounting.events import subsampled_gaussian
-from audit.estimators.coin_curve import refute_curve_from_coins
-from audit.estimators.evidence import RecordEvidence
-from audit.estimators.one_run import bound_epsilon_one_run_records, one_run_lower_bounds
-from audit.estimators.one_run_dp import bound_epsilon_one_run_dp, one_run_dp_lower_bounds, one_run_dp_p_values
-from audit.estimators.one_run_fdp import bound_epsilon_one_run_fdp, least_wrong_of_gaussian
-from audit.estimators.recursion import least_wrong_of_curve, least_wrong_of_point, p_value, too_many_right
-from audit.estimators.thresholds import Chosen, Fixed, Grid, MedianOfSplits, Split
+from audit.statistics.estimators.coin_curve import refute_curve_from_coins
+from audit.statistics.estimators.evidence import RecordEvidence
+from audit.statistics.estimators.one_run import bound_epsilon_one_run_records, one_run_lower_bounds
+from audit.statistics.estimators.one_run_dp import (
+    bound_epsilon_one_run_dp,
+    one_run_dp_lower_bounds,
+    one_run_dp_p_values,
+)
+from audit.statistics.estimators.one_run_fdp import bound_epsilon_one_run_fdp, least_wrong_of_gaussian
+from audit.statistics.estimators.recursion import least_wrong_of_curve, least_wrong_of_point, p_value, too_many_right
+from audit.statistics.estimators.thresholds import Fixed, FromOtherRuns, Grid, MedianOfSplits, Split
 from condensers.errors import BadInput
 
 deltas = st.sampled_from([0.0, 1e-5, 1e-3, 0.05, 0.3])
@@ -104,7 +108,7 @@ def test_gaussian_recursion_on_coins_of_a_gaussian_mechanism_against_level():
     for _ in range(400):
         members = generator.random((2, 150)) < 0.5
         evidence = RecordEvidence(members=members, scores=generator.normal(size=members.shape) + mu * members)
-        choice = Chosen(positive_fraction=0.1, negative_fraction=0.1, source="other runs")
+        choice = FromOtherRuns(positive_fraction=0.1, negative_fraction=0.1, source="other runs")
         p_values.append(refute_curve_from_coins(evidence, curve, confidence=0.95, choice=choice).p_value)
     for level in (0.01, 0.05, 0.2):
         assert np.sum(np.array(p_values) <= level) <= stats.binom.isf(1e-3, 400, level)

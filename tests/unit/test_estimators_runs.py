@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from audit.estimators.bayesian import bound_epsilon_bayesian
-from audit.estimators.clopper_pearson import bound_epsilon_clopper_pearson, clopper_pearson_epsilons
-from audit.estimators.evidence import RunCounts, RunEvidence
-from audit.estimators.gaussian import bound_epsilon_gaussian, gaussian_epsilon
-from audit.estimators.paper_style import estimate_epsilon_paper_style
-from audit.estimators.thresholds import SPLIT_FRACTIONS, Fixed, Grid, MedianOfSplits, Split
-from audit.estimators.trials import ErrorCounts, count_errors, upper_limits
+from audit.statistics.estimators.bayesian import bound_epsilon_bayesian
+from audit.statistics.estimators.clopper_pearson import bound_epsilon_clopper_pearson, clopper_pearson_epsilons
+from audit.statistics.estimators.evidence import RunCounts, RunEvidence
+from audit.statistics.estimators.gaussian import bound_epsilon_gaussian, gaussian_epsilon
+from audit.statistics.estimators.paper_style import estimate_epsilon_paper_style
+from audit.statistics.estimators.thresholds import SPLIT_FRACTIONS, Fixed, Grid, MedianOfSplits, Split
+from audit.statistics.estimators.trials import ErrorCounts, count_errors, upper_limits
 
 
 def objective(errors: ErrorCounts) -> np.ndarray:

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from audit.evaluation_networks import ARCHITECTURES, draw_networks, make_network, run_networks
+from audit.games.utility.networks import ARCHITECTURES, draw_networks, make_network, run_networks
 from condensers.errors import BadConfig
 from condensers.networks import Network, classify, draw_parameters
 

@@ -8,14 +8,15 @@ import pytest
 from conftest import ROOT
 from test_settings import config_of
 
-import audit.settings
-from audit.fingerprint import PACKAGES, SHARD_SOURCES, behaviour, code_fingerprints
+import audit.games.settings
+from audit.engine.fingerprint import PACKAGES, SHARD_SOURCES, behaviour, code_fingerprints
 
-# In the import closure of audit/shard.py, and without a say in what stands in a shard: they decide what stands in the
-# configuration, find modules, name errors, or store bytes whose checksum is tested.
+# In the import closure of `membership.shard`, and without a say in what stands in a shard: they decide what stands in
+# the configuration, find modules, name errors, or store bytes whose checksum is tested.
 NOT_OF_A_SHARD = {
-    "audit/__init__.py", "audit/settings.py", "audit/store.py", "audit/fingerprint.py", "attacks/__init__.py",
-    "attacks/registry.py", "audit/progress.py",
+    "audit/__init__.py", "audit/games/settings.py", "audit/engine/store.py", "audit/engine/fingerprint.py",
+    "attacks/__init__.py", "audit/engine/checkpoints.py", "audit/games/membership/config.py",
+    "attacks/registry.py", "audit/engine/progress.py",
 }  # fmt: skip
 
 
@@ -34,8 +35,13 @@ def copy(tmp_path: Path) -> Path:
         ("condensers/dm.py", "momentum: float = 0.5", "momentum: float = (\n        0.5\n    )", set()),
         ("condensers/dm.py", "momentum: float = 0.5", "momentum: float = 0.6", {"code", "shard code"}),
         ("attacks/victims.py", "weight_decay: float = 5e-4", "weight_decay: float = 4e-4", {"code", "shard code"}),
-        ("audit/game.py", "INCLUSION_PROBABILITY = 0.5", "INCLUSION_PROBABILITY = 0.4", {"code", "shard code"}),
-        ("audit/summary.py", "A stronger attack might.", "A better attack might.", {"code"}),
+        (
+            "audit/games/membership/game.py",
+            "INCLUSION_PROBABILITY = 0.5",
+            "INCLUSION_PROBABILITY = 0.4",
+            {"code", "shard code"},
+        ),
+        ("audit/games/membership/summary.py", "A stronger attack might.", "A better attack might.", {"code"}),
         ("reports/words/bounds.py", "nothing is certified", "nothing is shown", {"code"}),
         ("attacks/lira.py", "SMALLEST_DEVIATION = 1e-6", "SMALLEST_DEVIATION = 1e-7", {"code"}),
     ],
@@ -61,8 +67,10 @@ def test_wording_names_another_run_and_takes_the_same_shards(monkeypatch, name: 
     for level in ("set", "model"):
         before = config_of(level=level)
         with monkeypatch.context() as patched:
-            found = audit.settings.versions
-            patched.setattr(audit.settings, "versions", lambda *given, found=found: {**found(*given), name: "other"})
+            found = audit.games.settings.versions
+            patched.setattr(
+                audit.games.settings, "versions", lambda *given, found=found: {**found(*given), name: "other"}
+            )
             after = config_of(level=level)
         assert after.digest != before.digest
         assert (after.condensation_digest == before.condensation_digest) == same_shards
@@ -81,7 +89,7 @@ def imports_of(path: Path) -> set[str]:
 
 
 def test_all_that_a_shard_imports_is_covered() -> None:
-    seen, waiting = set(), {"audit/shard.py"}
+    seen, waiting = set(), {"audit/games/membership/shard.py"}
     while waiting:
         path = waiting.pop()
         seen.add(path)

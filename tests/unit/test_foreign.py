@@ -9,11 +9,11 @@ import torch
 from scipy.stats import rankdata
 
 from attacks.released import Released, set_signals
-from audit.coins import Coins, draw_coins, write_coins
 from audit.data.load import load_pool, pool_checksum, pool_rows
-from audit.foreign import Foreign, as_released, asserted, label_claim, read_foreign, spell_flags
+from audit.games.membership.coins import Coins, draw_coins, write_coins
+from audit.games.membership.foreign import Foreign, as_released, asserted, label_claim, read_foreign, spell_flags
+from audit.sets.synthetic import SyntheticSet
 from audit.specs.pictures import Visual
-from audit.synthetic import SyntheticSet
 from condensers.errors import AuditError, BadData
 from condensers.pool import Pool
 from condensers.randomness import stream

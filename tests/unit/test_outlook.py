@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from audit.estimators.one_run import bound_epsilon_one_run, one_run_ceiling
-from audit.outlook import MULTIPLES, look_ahead, tradeoff_of_ledger, tradeoff_of_point
+from audit.statistics.estimators.one_run import bound_epsilon_one_run, one_run_ceiling
+from audit.statistics.outlook import MULTIPLES, look_ahead, tradeoff_of_ledger, tradeoff_of_point
 from condensers.ledger import Event, Poisson
 from reports.records.allowed import allowed_true_positive_rate
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audit.pickled_arrays import read_pickled_arrays
+from audit.data.pickled_arrays import read_pickled_arrays
 from condensers.errors import BadData
 
 

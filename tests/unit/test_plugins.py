@@ -10,9 +10,9 @@ from small_specs import small_spec
 
 from attacks.registry import get_attack
 from audit.commands.methods import list_all
-from audit.resolve import resolve_config
-from audit.settings import AuditConfig
-from audit.shard import condense
+from audit.games.membership.config import AuditConfig
+from audit.games.membership.resolve import resolve_config
+from audit.games.membership.shard import condense
 from condensers.errors import BadConfig, BadData
 from condensers.plugins import directory_part
 from condensers.pool import CondensedBatch

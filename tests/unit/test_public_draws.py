@@ -9,15 +9,15 @@ from scipy import stats
 from small_specs import small_spec
 from test_summary import audit_of, summary_of
 
-from audit.clustered import interval_of_mean, measure_roc_over_draws
-from audit.draws import signals_by_draw
+from audit.engine.store import RunDirectory, read_tensors
+from audit.games.membership.config import AuditConfig
+from audit.games.membership.draws import signals_by_draw
+from audit.games.membership.resolve import resolve_config
+from audit.games.membership.shard import compute_shard, game_of, num_shards, shard_draw, shard_runs
+from audit.games.membership.summary import reproduction_command, score_runs, score_table, summarise
 from audit.gate.metrics import METRICS, Measured, got_worse
-from audit.resolve import resolve_config
-from audit.roc import measure_roc
-from audit.settings import AuditConfig
-from audit.shard import compute_shard, game_of, num_shards, shard_draw, shard_runs
-from audit.store import RunDirectory, read_tensors
-from audit.summary import reproduction_command, score_runs, score_table, summarise
+from audit.statistics.clustered import interval_of_mean, measure_roc_over_draws
+from audit.statistics.roc import measure_roc
 from condensers.errors import BadConfig
 from condensers.randomness import Randomness, stream
 from condensers.registry import condense_runs, get_method, untracked

@@ -14,7 +14,7 @@ from test_report_simulation import simulate_report
 
 from audit.cli import main
 from audit.data.load import load_pool, pool_checksum
-from audit.store import RunDirectory, write_tensors
+from audit.engine.store import RunDirectory, write_tensors
 from reports.documents.blocks import Document
 from reports.documents.kinds import build_document
 from reports.documents.membership import MembershipMaterial
@@ -182,7 +182,7 @@ def test_a_folder_that_cannot_be_written_is_one_line_against_exit_code(
         raise OSError(number, os.strerror(number))
 
     directory.shard(0).unlink()
-    monkeypatch.setattr("audit.pages.write_pdf", refuse)
+    monkeypatch.setattr("audit.engine.pages.write_pdf", refuse)
     code, _, err = run(monkeypatch, capsys, str(directory.path))
     assert code == expected
     assert f"cannot write {directory.pdf}" in err

@@ -20,9 +20,9 @@ from test_worst_case import experiment
 
 from audit.cli import main
 from audit.data.load import load_pool
-from audit.redraw import Wish, material_of, read_run
-from audit.store import RunDirectory
-from audit.worst_case import draw_worst_case, run_worst_case
+from audit.engine.store import RunDirectory
+from audit.games.redraw import Wish, material_of, read_run
+from audit.games.transcript.experiment import draw_worst_case, run_worst_case
 from reports.documents.blocks import Curves
 from reports.documents.kinds import AnyMaterial, build_document
 from reports.documents.visual import VisualMaterial

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from audit.reseeded import explained_by_a_seed
+from audit.games.transcript.reseeded import explained_by_a_seed
 from condensers.clock import CLOCK_SEEDS
 from condensers.dosser import DosserConfig
 from condensers.errors import BadConfig

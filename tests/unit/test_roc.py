@@ -3,8 +3,8 @@ import pytest
 from scipy.stats import norm
 from sklearn.metrics import roc_auc_score
 
-from audit.game import Game
-from audit.roc import measure_roc, paper_style_ratio, record_auc
+from audit.games.membership.game import Game
+from audit.statistics.roc import measure_roc, paper_style_ratio, record_auc
 from condensers.randomness import stream
 
 

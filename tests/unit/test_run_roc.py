@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from audit.estimators.evidence import RunEvidence
-from audit.run_roc import measure_run_roc
+from audit.statistics.estimators.evidence import RunEvidence
+from audit.statistics.run_roc import measure_run_roc
 
 SHIFT = 1.0
 

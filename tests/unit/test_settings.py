@@ -7,9 +7,10 @@ import sys
 import pytest
 from small_specs import small_spec, spec_of
 
-from audit.resolve import resolve_config
-from audit.settings import AuditConfig, default_augmentation, parse_changes
-from audit.summary import judge, reproduction_command
+from audit.games.membership.config import AuditConfig
+from audit.games.membership.resolve import resolve_config
+from audit.games.membership.summary import judge, reproduction_command
+from audit.games.settings import default_augmentation, parse_changes
 from condensers.dm import DmConfig
 from condensers.errors import BadConfig, BadInput
 from reports.records.schema import Claim, EpsilonBound
@@ -94,7 +95,7 @@ def test_verdicts(claim, lower, verdict):
 
 def test_epsilon_calibrates_the_noise_of_a_private_method_and_is_not_overshot():
     from audit.accounting.ledger import claim_from_ledger
-    from audit.game import nominal_class_sizes
+    from audit.games.membership.game import nominal_class_sizes
     from condensers.registry import get_method
 
     config, pool = resolve_config(small_spec(method="ldpdc", changes=("batch=5",), epsilon=2.0), None)

@@ -13,11 +13,8 @@ import torch
 from small_specs import spec_of
 from torch import Tensor
 
-import audit.shard
-from audit.resolve import resolve_config
-from audit.settings import AuditConfig
-from audit.shard import compute_shard, load_checked_pool
-from audit.store import (
+import audit.games.membership.shard
+from audit.engine.store import (
     DamagedShard,
     RunDirectory,
     explain_failure,
@@ -26,6 +23,9 @@ from audit.store import (
     write_tensors,
     write_text,
 )
+from audit.games.membership.config import AuditConfig
+from audit.games.membership.resolve import resolve_config
+from audit.games.membership.shard import compute_shard, load_checked_pool
 from condensers.errors import BadInput, Incomplete
 
 DIGEST = "0123456789ab"
@@ -223,24 +223,24 @@ def test_a_shard_goes_on_from_its_checkpoint(
     flags: str, stop: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Stopped after any of its steps, a shard repeats none of those it saved, and ends in the same bytes."""
-    monkeypatch.setattr(audit.shard, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(audit.engine.checkpoints, "CHECKPOINT_SECONDS", 0.0)
     config = resolve(flags)
     pool = load_checked_pool(config, None)
 
-    def compute(name: str, report: Callable[[int, float], None]) -> Path:
+    def compute(name: str, report: Callable[[float], None]) -> Path:
         directory = RunDirectory(tmp_path / name)
         directory.create()
         compute_shard(config, pool, directory, 1, report)
         return directory.shard(1)
 
     steps: list[float] = []
-    undisturbed = compute("calm", lambda _, fraction: steps.append(fraction)).read_bytes()
+    undisturbed = compute("calm", lambda fraction: steps.append(fraction)).read_bytes()
     assert steps == sorted(steps)
     assert steps[-1] == 1.0
 
     count = itertools.count(1)
 
-    def interrupt(_: int, fraction: float) -> None:
+    def interrupt(fraction: float) -> None:
         if next(count) == stop:
             raise Interruption(fraction)
 
@@ -249,13 +249,13 @@ def test_a_shard_goes_on_from_its_checkpoint(
     partial = list((tmp_path / "torn" / "shards").glob("*.partial"))
     assert partial
     left: list[float] = []
-    assert compute("torn", lambda _, fraction: left.append(fraction)).read_bytes() == undisturbed
+    assert compute("torn", lambda fraction: left.append(fraction)).read_bytes() == undisturbed
     assert left == steps[stop:]
     assert [path.name for path in (tmp_path / "torn" / "shards").iterdir()] == ["00001.safetensors"]
 
 
 def test_damaged_checkpoints_are_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit.shard, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(audit.engine.checkpoints, "CHECKPOINT_SECONDS", 0.0)
     config = resolve("")
     pool = load_checked_pool(config, None)
     directory = RunDirectory(tmp_path / "run")
@@ -263,7 +263,7 @@ def test_damaged_checkpoints_are_ignored(tmp_path: Path, monkeypatch: pytest.Mon
     compute_shard(config, pool, directory, 0, lambda *_: None)
     whole = directory.shard(0).read_bytes()
 
-    def interrupt(_: int, fraction: float) -> None:
+    def interrupt(fraction: float) -> None:
         if fraction > 0.5:
             raise Interruption
 
@@ -277,6 +277,6 @@ def test_damaged_checkpoints_are_ignored(tmp_path: Path, monkeypatch: pytest.Mon
         directory.shard(0).unlink(missing_ok=True)
         checkpoint.write_bytes(damaged)
         steps: list[float] = []
-        compute_shard(config, pool, directory, 0, lambda _, fraction, steps=steps: steps.append(fraction))
+        compute_shard(config, pool, directory, 0, lambda fraction, steps=steps: steps.append(fraction))
         assert directory.shard(0).read_bytes() == whole
         assert len(steps) == 6 + 6 + 1, "it began anew"

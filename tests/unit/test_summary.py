@@ -3,8 +3,8 @@ import pytest
 import torch
 from small_specs import small_spec
 
-from audit.resolve import resolve_config
-from audit.summary import most_exposed, score_runs, score_table, summarise
+from audit.games.membership.resolve import resolve_config
+from audit.games.membership.summary import most_exposed, score_runs, score_table, summarise
 from condensers.ledger import Event, Poisson
 from condensers.randomness import stream
 from reports.records import schema
@@ -13,7 +13,7 @@ from reports.records import schema
 def audit_of(attack="lira", effect=2.0, shadows=64, **changes):
     """An audit whose signals are simulated: members shift by `effect`."""
     config, pool = resolve_config(small_spec(attack, shadows=shadows, **changes), None)
-    from audit.shard import game_of
+    from audit.games.membership.shard import game_of
 
     members = game_of(config, pool.num_records).members(range(shadows))
     signals = stream(0, "signals").standard_normal((*members.shape, 1)) + effect * members[:, :, None]

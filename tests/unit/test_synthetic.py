@@ -11,9 +11,9 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from audit.normalisation import OFFICIAL, SYMMETRIC, normalise, to_symmetric
-from audit.release import FORMATS, draw_grid, write_release
-from audit.synthetic import check_fit, digest_of, read_synthetic
+from audit.games.release import FORMATS, draw_grid, write_release
+from audit.sets.normalisation import OFFICIAL, SYMMETRIC, normalise, to_symmetric
+from audit.sets.synthetic import check_fit, digest_of, read_synthetic
 from condensers.errors import BadConfig, BadData
 from condensers.pool import Pool
 
@@ -174,7 +174,7 @@ def test_altered_set_does_not_pass_for_the_one_on_its_label(tmp_path):
 
 def test_archive_that_unpacks_to_too_much_is_refused_unread(tmp_path, monkeypatch):
     np.savez_compressed(tmp_path / "big.npz", x=np.zeros((1000, 1, 8, 8), np.float32), y=np.zeros(1000, np.int64))
-    monkeypatch.setattr("audit.synthetic_files.MOST_BYTES", 100_000)
+    monkeypatch.setattr("audit.sets.files.MOST_BYTES", 100_000)
     assert (tmp_path / "big.npz").stat().st_size < 100_000
     with pytest.raises(BadData, match="unpacks to"):
         read_synthetic(tmp_path / "big.npz")

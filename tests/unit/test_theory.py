@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from audit.theory import TheoryConfig, as_record, class_means, examine, gibbs_counterexample, watch_dm
+from audit.games.theory import TheoryConfig, as_record, class_means, examine, gibbs_counterexample, watch_dm
 from condensers.dm import DmConfig
 from condensers.errors import BadConfig
 from condensers.pool import Pool

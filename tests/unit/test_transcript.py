@@ -3,7 +3,7 @@ import pytest
 import torch
 from scipy import stats
 
-from audit.transcript import (
+from audit.games.transcript.adversary import (
     DESIGNS,
     PLACES,
     Eavesdropper,

@@ -13,9 +13,9 @@ from scipy import stats
 
 from attacks.victims import VictimConfig
 from audit.cli import main
-from audit.evaluation_networks import make_network
-from audit.split import hold_out
-from audit.utility import (
+from audit.data.split import hold_out
+from audit.games.utility.networks import make_network
+from audit.games.utility.training import (
     FlopTrack,
     Measurement,
     Recipe,

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-import audit.utility_bench
+import audit.games.utility.bench
 from audit.cli import main
-from audit.utility_cells import FOLDER
-from audit.utility_meter import Meter
+from audit.engine.cells import FOLDER
+from audit.games.utility.meter import Meter
 
 SMALL = (
     *("--method", "dm", "--method", "real", "--seeds", "2", "--architectures", "mlp", "--records", "80"),
@@ -51,14 +51,14 @@ def cells(out: Path) -> set[str]:
 
 def interrupted_after(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C during the training that follows so many finished ones."""
-    measure, finished = audit.utility_bench.measure, iter(range(number))
+    measure, finished = audit.games.utility.bench.measure, iter(range(number))
 
     def interrupting(*arguments: Any) -> Any:
         if next(finished, None) is None:
             raise KeyboardInterrupt
         return measure(*arguments)
 
-    monkeypatch.setattr(audit.utility_bench, "measure", interrupting)
+    monkeypatch.setattr(audit.games.utility.bench, "measure", interrupting)
 
 
 def test_interrupted_anywhere_and_resumed_against_uninterrupted(run, calm, tmp_path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
@@ -86,8 +86,8 @@ def test_interrupted_anywhere_and_resumed_against_uninterrupted(run, calm, tmp_p
 
 
 def test_again_trains_and_condenses_nothing_against_files(run, calm, tmp_path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    monkeypatch.setattr(audit.utility_bench, "measure", None)
-    monkeypatch.setattr(audit.utility_bench, "condense_all", None)
+    monkeypatch.setattr(audit.games.utility.bench, "measure", None)
+    monkeypatch.setattr(audit.games.utility.bench, "condense_all", None)
     code, result, _ = run(tmp_path / "calm")
     assert code == 0
     assert result == calm
@@ -179,7 +179,7 @@ def test_the_meter_counts_cost_and_forgets_what_was_found_against_arithmetic() -
 
 
 def test_time_left_is_told_on_stderr_against_lines(run, tmp_path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    monkeypatch.setattr("audit.progress.PLAIN_SECONDS", 0.0)
+    monkeypatch.setattr("audit.engine.progress.PLAIN_SECONDS", 0.0)
     _, _, err = run(tmp_path / "out")
     told = [line for line in err.splitlines() if line.endswith(" s left")]
     assert "measuring 2 sets on 1 kind of network" in err

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from attacks.nearest import Matches
-from audit.estimators.one_run import bound_epsilon_one_run
-from audit.visual import adjust_p_values, binomial_p_value, find_members, make_panel
+from audit.games.visual.match import adjust_p_values, binomial_p_value, find_members, make_panel
+from audit.statistics.estimators.one_run import bound_epsilon_one_run
 from condensers.randomness import stream
 
 RUNS, RECORDS, IMAGES = 6, 40, 5

@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import save_file
 
 from attacks.perceptual import BACKBONES, backbone_shapes
-from audit import weights, weights_package
+from audit.data import weights, weights_package
 from condensers.errors import BadData, BadInput
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "weights"

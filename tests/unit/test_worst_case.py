@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from calibration.planted_faults import noise_halved
 
-from audit.worst_case import Experiment, choose_length, granted_family, listen, run_worst_case, try_all
-from audit.worst_case_resolve import _class_sizes
+from audit.games.transcript.experiment import Experiment, choose_length, granted_family, listen, run_worst_case, try_all
+from audit.games.transcript.resolve import _class_sizes
 from condensers.ledger import EVERYBODY, Event, FixedSize, Poisson
 from condensers.registry import get_method
 from reports.records.schema import dump

@@ -1,0 +1,44 @@
+"""What the code does, as a checksum: comments, docstrings and formatting do not count.
+
+A fingerprint covers the abstract syntax trees of modules. That of the shards covers what decides a shard's bytes; that
+of the record covers everything, the words of verdicts and reports among it. So a change of wording names another run
+directory, and the shards of an earlier one are still taken. A syntax tree belongs to a minor version of Python, and so
+do the fingerprints.
+"""
+
+import ast
+import hashlib
+from functools import cache
+from pathlib import Path
+
+PACKAGES = ("attacks", "audit", "condensers", "reports")
+# Modules that decide what stands in a shard. What others decide beforehand (`settings`, `resolve`, the
+# accountants) stands in the configuration; how a shard is stored (audit/engine/store.py) is checked when it is read.
+SHARD_SOURCES = (
+    "condensers/", "attacks/canaries.py", "attacks/victims.py", "audit/data/", "audit/games/membership/game.py",
+    "audit/games/membership/shard.py",
+)  # fmt: skip
+_WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@cache
+def code_fingerprints(root: Path = Path(__file__).parents[2]) -> dict[str, str]:
+    """Of all sources (`code`), and of those that decide a shard (`shard code`)."""
+    everything, shards = hashlib.sha256(), hashlib.sha256()
+    for package in PACKAGES:
+        for path in sorted((root / package).rglob("*.py")):
+            name = path.relative_to(root).as_posix()
+            content = f"{name}\n{behaviour(path.read_text(encoding='utf-8'))}\n".encode()
+            everything.update(content)
+            if name.startswith(SHARD_SOURCES):
+                shards.update(content)
+    return {"code": everything.hexdigest()[:16], "shard code": shards.hexdigest()[:16]}
+
+
+def behaviour(source: str) -> str:
+    """The syntax tree of a module without its docstrings, as text without positions."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, _WITH_DOCSTRING) and ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:]
+    return ast.dump(tree)

@@ -1,0 +1,1 @@
+"""What is played: one room or file for each kind of audit."""

@@ -1,0 +1,163 @@
+"""One condensation of all records, outside the membership game: everybody is in, and N_c is the true class size.
+
+With members chosen by coins (`membership.coins`), those are in, and N_c is half of the class, as in the game. Such a
+run has a number that no shadow run has: it shares private streams with none.
+
+A condensation for release draws every private stream of a private method from the operating system. An interrupted one
+goes on from its last checkpoint: the ledger is kept with the state, noise drawn afterwards is fresh, and whatever was
+drawn between checkpoint and interruption is thrown away unpublished, so that the released set is the output of the
+accounted releases and of nothing else. What no mechanism protects is drawn from the seed, and so can be repeated.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+
+from audit.data.load import pool_checksum
+from audit.engine.checkpoints import Tracker
+from audit.engine.progress import ProgressBar
+from audit.engine.store import RunDirectory
+from audit.games import settings
+from audit.games.membership.coins import ColumnOfCoins
+from audit.games.membership.game import nominal_class_sizes
+from audit.games.membership.resolve import check_extractor, check_sizes, settle_noise, should_compile
+from condensers.errors import BadConfig, Incomplete
+from condensers.initial import check_real_start
+from condensers.ledger import Ledger
+from condensers.pool import CondensedBatch, Pool
+from condensers.randomness import Randomness
+from condensers.registry import Method, Track, condense_runs, require_set, untracked
+
+Published = TypeVar("Published")
+FIRST_RUN_BY_COINS = 1 << 40
+
+
+@dataclass(frozen=True, kw_only=True)
+class Condensation:
+    """A method with its complete configuration, for one pool."""
+
+    method: Method
+    config: Any
+    class_sizes: tuple[float, ...]
+
+
+def true_class_sizes(pool: Pool) -> tuple[float, ...]:
+    return tuple(float(records.stop - records.start) for records in pool.class_slices)
+
+
+def resolve_condensation(
+    method: Method,
+    pool: Pool,
+    *,
+    preset: str,
+    ipc: int | None,
+    init: str | None,
+    epsilon: float | None,
+    delta: float,
+    changes: dict[str, str],
+    compiled: str = "off",
+    by_coins: bool = False,
+) -> Condensation:
+    """Check and complete the method's settings; with `epsilon`, calibrate its noise. `by_coins`: half are in."""
+    require_set(method, "it can be attacked: audit lira")
+    size = settings.resolve_ipc(pool, ipc, None)
+    config = settings.resolve_method(method, preset, pool, ipc=size, init=init, changes=changes)
+    sizes = nominal_class_sizes(pool) if by_coins else true_class_sizes(pool)
+    check_real_start(sizes, ipc=size, init=vars(config).get("init"))
+    config = settle_noise(method, config, sizes, epsilon=epsilon, delta=delta, changes=changes)
+    values = dict(vars(config))
+    check_sizes("", values)
+    check_extractor(values, pool)
+    if "compiled" in values:
+        config = method.config(**{**values, "compiled": should_compile(compiled, values, pool, 1)})
+    return Condensation(method=method, config=config, class_sizes=sizes)
+
+
+def condense_all(
+    condensation: Condensation,
+    pool: Pool,
+    randomness: Randomness,
+    track: Track = untracked,
+    chosen: ColumnOfCoins | None = None,
+) -> tuple[CondensedBatch, Ledger | None]:
+    """Condense everybody, or who was chosen, once for each run of `randomness`."""
+    shape, device = (len(randomness.runs), pool.num_records), pool.images.device
+    if chosen is None:
+        included = torch.ones(shape, dtype=torch.bool, device=device)
+    else:
+        included = torch.from_numpy(chosen.members).to(device).expand(shape)
+    batch, ledger = condense_runs(
+        condensation.method,
+        pool,
+        included,
+        condensation.config,
+        class_sizes=condensation.class_sizes,
+        randomness=randomness,
+        track=track,
+    )
+    if not bool(batch.images.isfinite().all() & batch.labels.isfinite().all()):
+        raise BadConfig(
+            f"{condensation.method.name} diverged: its images are not finite; choose a smaller --set learning_rate"
+        )
+    return batch, ledger
+
+
+def condense_for_release(
+    condensation: Condensation,
+    pool: Pool,
+    publish: Callable[[CondensedBatch, Ledger | None], Published],
+    *,
+    seed: int,
+    out: Path,
+    say: Callable[[str], None],
+    chosen: ColumnOfCoins | None = None,
+) -> Published:
+    """Condense once and publish, with checkpoints in `out` until then; the same command goes on if interrupted."""
+    directory = RunDirectory(out)
+    directory.create()
+    name, private = condensation.method.name, condensation.method.private
+    run = 0 if chosen is None else FIRST_RUN_BY_COINS + chosen.column
+    randomness = Randomness(seed=seed, runs=(run,), from_operating_system=private)
+    try:
+        with directory.held(), ProgressBar(f"condensing {pool.name} with {name}", {0: 1}) as bar:
+            tracker = Tracker(
+                digest=_digest(condensation, pool, seed, chosen),
+                directory=directory,
+                index=0,
+                report=lambda share: bar.update(0, share),
+                stages={"condense": 1.0},
+            )
+            if any(directory.shards.glob("*.partial")):
+                say("an earlier condensation was interrupted here: going on from it, if the command is the same")
+            published = publish(*condense_all(condensation, pool, randomness, tracker.track, chosen))
+            tracker.clear()
+            directory.shards.rmdir()
+    except KeyboardInterrupt:
+        raise Incomplete(
+            f"interrupted: nothing was released; what was saved is in {out}, run the same command again to go on"
+        ) from None
+    return published
+
+
+def check_seed(seed: int) -> None:
+    if not 0 <= seed < 1 << 63:
+        raise BadConfig(f"--seed {seed}: must lie in 0…2^63 − 1")
+
+
+def _digest(condensation: Condensation, pool: Pool, seed: int, chosen: ColumnOfCoins | None) -> str:
+    """Of everything that determines the result; it stays in checkpoints, which are removed."""
+    facts = {
+        "method": condensation.method.name,
+        "config": vars(condensation.config),
+        "class_sizes": condensation.class_sizes,
+        "seed": seed,
+        "data": pool_checksum(pool),
+        "versions": settings.versions(condensation.method),
+        "members": None if chosen is None else [chosen.column, chosen.members.tobytes().hex()],
+    }
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,94 @@
+"""The ladder: the same method against adversaries who see the trained network, the set, and every noisy sum.
+
+A bound that holds at the transcript holds below; an attack that wins at the model wins above. The three are tries at
+one claim, so each has a third of the error. The ladder has a run directory of its own, with the record of the set level
+and the ladder in it; the directories of the levels stay as they are.
+"""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from audit.engine.store import RunDirectory, write_atomically, write_text
+from audit.engine.where import Where
+from audit.games.membership.config import AuditConfig
+from audit.games.membership.reuse import link_or_copy
+from audit.games.membership.summary import reproduction_command
+from audit.games.run import run
+from audit.specs.membership import Ladder as LadderSpec
+from audit.specs.membership import as_lira
+from audit.specs.worst_case import WorstCase
+from condensers.errors import BadConfig
+from condensers.registry import get_method, require_set
+from reports.records import schema
+from reports.records.schema import Ladder, LadderRow
+
+LEVELS = ("model", "set", "transcript")
+
+
+def run_ladder(spec: LadderSpec, where: Where, say: Callable[[str], None]) -> tuple[schema.Report, Ladder]:
+    """Audit at every level; the record of the set level, and the ladder. A method without a door has two rungs."""
+    method = get_method(spec.method)
+    require_set(method, "its levels are model and transcript: audit lira, audit worst-case")
+    if method.private and spec.epsilon is None:
+        raise BadConfig("--epsilon is missing: a ladder is about one ε; for the method's own noise see `audit lira`")
+    confidence = 1 - (1 - spec.confidence) / (3 if method.private else 2)
+    rows: list[LadderRow] = []
+    report: Any = None
+    for level in ("model", "set"):
+        say(f"level {level}")
+        report = run(as_lira(spec, level=level, confidence=confidence), where, say)
+        rows.append(_row(report, "lira"))
+    if method.private:
+        say("level transcript")
+        transcript = WorstCase(
+            method=spec.method,
+            epsilon=spec.epsilon,
+            delta=spec.delta,
+            trials=spec.trials,
+            confidence=confidence,
+            seed=spec.seed,
+        )
+        rows.append(_row(run(transcript, where, say), "likelihood ratio of all releases"))
+    return report, Ladder(method=report.method, dataset=report.dataset, rows=tuple(rows))
+
+
+def _row(report: Any, attack: str) -> LadderRow:
+    bound, claim = report.epsilon, getattr(report, "proved", None) or report.claimed
+    return LadderRow(
+        level=report.level,
+        attack=attack,
+        lower=bound.lower,
+        delta=bound.delta,
+        confidence=bound.confidence,
+        ceiling=bound.ceiling,
+        analytic_epsilon=None if claim is None else claim.epsilon_pld,
+        verdict=report.verdict,
+    )
+
+
+def keep_ladder(
+    report: schema.Report, ladder: Ladder, *, confidence: float, trials: int | None
+) -> tuple[schema.Report, RunDirectory]:
+    """Write a directory for the ladder, which `audit report` draws like any other; its record and where it is.
+
+    `confidence` is that of all levels together, `trials` what was asked for at the transcript.
+    """
+    source = RunDirectory(Path(report.run_directory))
+    stored = schema.load(source.report.read_text(encoding="utf-8"))
+    config = AuditConfig(**stored.config)
+    digest = hashlib.sha256(f"{config.digest} {confidence!r} {trials}".encode()).hexdigest()[:12]
+    name = config.directory_name.replace("lira-", "ladder-", 1).replace(config.digest, digest)
+    directory = RunDirectory(source.path.with_name(name))
+    directory.create()
+    for kept in (source.scores, source.shard(0)):
+        write_atomically(directory.path / kept.relative_to(source.path), partial(link_or_copy, kept))
+    command = reproduction_command(
+        replace(config, confidence=confidence), "ladder" if trials is None else f"ladder --trials {trials}"
+    )
+    record = replace(stored, command=command, digest=digest, run_directory=name, ladder=ladder)
+    write_text(directory.report, schema.dump(record))
+    return record, directory

@@ -1,0 +1,1 @@
+"""Audits by membership coins: lira, rmia, loss, and sets of other makers."""

@@ -1,0 +1,198 @@
+"""One audit from its configuration to its report: missing shards, scores, record, pages."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from audit.engine.pages import write_pages
+from audit.engine.progress import ProgressBar
+from audit.engine.store import DamagedShard, RunDirectory, explain_failure, read_tensors, write_atomically, write_text
+from audit.engine.where import Where
+from audit.games.membership.config import AuditConfig, condensation_digest
+from audit.games.membership.crossfit import cross_fit_audit
+from audit.games.membership.draws import signals_by_draw
+from audit.games.membership.foreign import (
+    Foreign,
+    describe_foreign,
+    keep_sets,
+    rehearse_foreign,
+    score_foreign,
+    show_foreign,
+)
+from audit.games.membership.reuse import borrow_shards
+from audit.games.membership.shard import ShardWork, game_of, num_shards, read_shard, shard_runs
+from audit.games.membership.summary import score_runs, score_table, summarise
+from audit.games.scope import in_scope
+from condensers.errors import Incomplete
+from condensers.ledger import Entries, Ledger
+from condensers.pool import Pool
+from condensers.registry import get_method
+from reports.documents.membership import build_membership, gather_membership
+from reports.records import schema
+from reports.records.gallery import Gallery, pixels, show_synthetic
+
+
+def run_audit(
+    config: AuditConfig, pool: Pool, where: Where, say: Callable[[str], None], foreign: Foreign | None = None
+) -> schema.Report:
+    """Run or resume an audit, of our own runs or of sets of another maker; its record, with paths as seen from here."""
+    _tell_of_empty_classes(config, pool, say)
+    (_rehearse if foreign is None else rehearse_foreign)(config, pool)
+    directory = RunDirectory(where.out / config.directory_name)
+    directory.create()
+    try:
+        with directory.held():
+            report = _run(config, pool, directory, where, say, foreign)
+    except KeyboardInterrupt:
+        finished = sum(len(shard_runs(config, i)) for i in range(num_shards(config)) if directory.shard(i).exists())
+        raise Incomplete(
+            f"interrupted: {finished} of {config.shadows} runs are finished and the others are kept as far as they "
+            f"were saved in {directory.path}; run the same command again to go on"
+        ) from None
+    return replace(report, run_directory=str(directory.path), pdf=str(directory.pdf))
+
+
+def _run(
+    config: AuditConfig,
+    pool: Pool,
+    directory: RunDirectory,
+    where: Where,
+    say: Callable[[str], None],
+    foreign: Foreign | None,
+) -> schema.Report:
+    write_text(directory.config, config.to_json())
+    started = time.monotonic()
+    missing = [index for index in range(num_shards(config)) if not _is_whole(directory, config, index, say)]
+    done = config.shadows - sum(len(shard_runs(config, index)) for index in missing)
+    missing = borrow_shards(directory, config, missing, say)
+    if missing:
+        computed = sum(len(shard_runs(config, index)) for index in missing)
+        if done:
+            say(f"resuming {directory.path}: {done} of {config.shadows} runs are done")
+        _compute(config, directory, missing, where)
+        jobs = where.executor.num_workers(config.device)
+        timing = {"seconds": round(time.monotonic() - started, 3), "runs": computed, "jobs": jobs}
+        write_text(directory.timing, json.dumps(timing) + "\n")
+    say("scoring")
+    shards = load_shards(directory, config, ("images", "labels") if config.level == "set" else ("signals", "accuracy"))
+    if foreign is None:
+        members, scores = score_runs(config, signals_by_draw(config.level, config, pool, shards))
+        ledger, fitted = _load_ledger(directory, config), cross_fit_audit(config, pool, shards)
+        report = summarise(config, pool, members, scores, shards, ledger=ledger, fitted=fitted)
+    else:
+        members, scores = score_foreign(config, pool, shards, foreign)
+        fitted = cross_fit_audit(config, pool, shards)
+        report = describe_foreign(config, foreign, summarise(config, pool, members, scores, shards, fitted=fitted))
+        keep_sets(directory, config.digest, foreign)
+    report = in_scope(report)
+    table = score_table(config, members, scores)
+    write_atomically(directory.scores, lambda path: table.to_parquet(path, index=False))
+    write_text(directory.report, schema.dump(report))
+    say("drawing the report")
+    with explain_failure(directory.pdf):
+        draw(directory, report, table, pool if where.show_records else None)
+    return report
+
+
+def draw(directory: RunDirectory, report: schema.Report, table: pd.DataFrame, pool: Pool | None) -> None:
+    """Write the PDF, its figures and the page; real images only where the pool is given."""
+    gallery = pictures_of(directory, report, pool)
+    write_pages(build_membership(gather_membership(report, scores=table, gallery=gallery)), directory)
+
+
+def pictures_of(directory: RunDirectory, report: schema.Report, pool: Pool | None) -> Gallery:
+    """The synthetic set of the first run, and the exposed records where the pool is given."""
+    if report.config.get("foreign") is not None:
+        gallery = show_foreign(directory, report.digest, show_records=pool is not None)
+    else:
+        gallery = _first_run(directory, report, show_records=pool is not None)
+    if pool is not None and report.exposed and pool.images.ndim == 4:
+        chosen = pool.images[[entry.record for entry in report.exposed]]
+        gallery = replace(gallery, exposed=pixels(chosen.numpy()))
+    return gallery
+
+
+def _first_run(directory: RunDirectory, report: schema.Report, *, show_records: bool) -> Gallery:
+    first = read_tensors(directory.shard(0), digest=report.digest, condensation=condensation_digest(report.config))
+    return show_synthetic(
+        first["images"][0].numpy(),
+        first["labels"][0].numpy(),
+        from_records=bool((first["initial_records"][0] >= 0).any()),
+        show_records=show_records,
+    )
+
+
+def _tell_of_empty_classes(config: AuditConfig, pool: Pool, say: Callable[[str], None]) -> None:
+    """Say how many runs lack records that the method matches or starts from; they count like all others."""
+    if get_method(config.method).private:
+        return
+    wanted = config.method_config.get("ipc", 1) if config.method_config.get("init") == "real" else 1
+    game, num_short = game_of(config, pool.num_records), 0
+    for index in range(num_shards(config)):
+        members = game.members(shard_runs(config, index))
+        counts = np.stack([members[:, records].sum(1) for records in pool.class_slices])
+        num_short += int((counts < wanted).any(0).sum())
+    if num_short:
+        lacking = "no member" if wanted == 1 else f"fewer than {wanted} members"
+        say(
+            f"{num_short} of {config.shadows} runs have {lacking} of some class: images without a member to start from "
+            "or to match stay public noise (docs/architecture.md)"
+        )
+
+
+def _rehearse(config: AuditConfig, pool: Pool) -> None:
+    """Score blank signals: an attack that these runs cannot feed refuses before they are computed."""
+    score_runs(config, np.zeros((config.shadows, pool.num_records, 1), dtype=np.float32))
+
+
+def _is_whole(directory: RunDirectory, config: AuditConfig, index: int, say: Callable[[str], None]) -> bool:
+    path = directory.shard(index)
+    if not path.exists():
+        return False
+    try:
+        read_shard(directory, config, index)
+    except DamagedShard as damage:
+        say(f"damaged shard: {damage}; computing its runs again")
+        with explain_failure(path):
+            path.unlink(missing_ok=True)
+        return False
+    return True
+
+
+def _compute(config: AuditConfig, directory: RunDirectory, missing: list[int], where: Where) -> None:
+    sizes = {index: len(shard_runs(config, index)) for index in missing}
+    doing = "condensing" if config.level == "set" else "condensing and training"
+    with ProgressBar(f"{doing} {sum(sizes.values())} runs", sizes) as bar:
+        work = ShardWork(config=config, data_root=where.data_root)
+        where.executor.run(work, missing, directory.path, bar.update)
+
+
+def load_shards(directory: RunDirectory, config: AuditConfig, seen: tuple[str, ...]) -> dict[str, np.ndarray]:
+    """What is `seen` of the runs of all shards, in the order of the runs, and what their images started from."""
+    names = ("initial_records", *seen)
+    parts: dict[str, list[np.ndarray]] = {name: [] for name in names}
+    for index in range(num_shards(config)):
+        try:
+            tensors = read_shard(directory, config, index)
+        except DamagedShard as damage:
+            raise Incomplete(f"damaged shard: {damage}; run the same command again to redo it") from None
+        for name in names:
+            parts[name].append(tensors[name].numpy())
+    order = np.argsort(np.concatenate([shard_runs(config, index) for index in range(num_shards(config))]))
+    joined = {name: np.concatenate(values) for name, values in parts.items()}
+    return joined if config.public_draws == 1 else {name: values[order] for name, values in joined.items()}
+
+
+def _load_ledger(directory: RunDirectory, config: AuditConfig) -> Entries | None:
+    """What touched the records of every run, where the method is private."""
+    if not get_method(config.method).private:
+        return None
+    stored = [read_shard(directory, config, index)["ledger"] for index in range(num_shards(config))]
+    found = {Ledger.from_tensor(tensor).entries for tensor in stored}
+    if len(found) != 1:
+        raise RuntimeError(f"shards of {config.method} hold different ledgers: its accounting depends on the records")
+    return found.pop()

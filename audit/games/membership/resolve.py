@@ -1,0 +1,217 @@
+"""From a specification to a complete configuration."""
+
+import math
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from attacks.canaries import parse_canaries, plant_canaries, spell_canaries
+from attacks.registry import get_attack
+from attacks.victims import PRESETS, VictimConfig, check_queries, victim_network
+from audit.data.auxiliary import attach_auxiliary
+from audit.data.load import load_pool, pool_checksum
+from audit.games import settings
+from audit.games.membership.config import AuditConfig
+from audit.games.membership.draws import check_public_draws
+from audit.games.membership.game import nominal_class_sizes
+from audit.specs.membership import Membership
+from audit.specs.pictures import Visual
+from condensers.errors import BadConfig
+from condensers.initial import check_real_start
+from condensers.networks import Network, fitting_network
+from condensers.pool import Pool
+from condensers.registry import Method, get_method, require_set
+
+# Compiling costs about half a minute per worker. It pays for wide networks and, in activations of their first block
+# over all steps of a shard, from here on (about ten minutes of one core); see docs/performance.md.
+COMPILE_FROM_WIDTH, COMPILE_FROM = 64, 2e10
+# Settings of methods that have flags of their own.
+FLAGS = {"ipc": "--ipc", "init": "--init", "compiled": "--compile"}
+NAMES = {"lira": "LiRA", "rmia": "RMIA"}
+LARGEST = (1 << 31) - 1
+DEEPEST = 32
+FEWEST_FIT_RUNS = 3
+
+
+def resolve_config(
+    spec: Membership, data_root: Path | None, *, attack_name: str | None = None
+) -> tuple[AuditConfig, Pool]:
+    """Check the specification, load the pool, and fix everything that determines the result."""
+    attack, method = get_attack(attack_name or spec.COMMAND), get_method(spec.method)
+    changes = own_settings(spec.settings)
+    victims = {"victim.": VictimConfig} if method.releases == "set" else {}
+    settings.check_changes(changes, {"": method.config, **victims, "attack.": attack.config})
+    _check_released(method, spec)
+    if spec.level not in attack.levels:
+        raise BadConfig(
+            f"--level {spec.level}: {attack.name} looks at level {' and '.join(attack.levels)} only; "
+            "lira and rmia look at both"
+        )
+    canaries = parse_canaries(spec.canaries or "")
+    pool = load_pool(spec.dataset, data_root=data_root, records=spec.records)
+    checksum = pool_checksum(pool)
+    pool = plant_canaries(pool, canaries, spec.seed)
+    check_queries(spec.queries, tabular=pool.images.ndim == 2)
+    device = settings.resolve_device(spec.device)
+    device = "cpu" if device.startswith("cpu") else device
+    ipc = settings.resolve_ipc(pool, spec.ipc, spec.ratio)
+    pool, method_config = resolve_method(method, pool, ipc, spec, data_root)
+    victim = settings.resolve_victim(PRESETS, spec.preset, pool, changes) if victims else None
+    values = vars(method_config)
+    check_sizes("", values)
+    check_sizes("victim.", {} if victim is None else vars(victim))
+    check_extractor(values, pool)
+    network = None if victim is None else victim_network(pool, victim)
+    shadows, shard_runs = spec.shadows, spec.shard_runs
+    test_runs = _test_runs(spec.test_runs, shadows, attack.name if attack.needs_fit_runs else None)
+    draws = check_public_draws(spec, method, test_runs=test_runs, learns=attack.needs_fit_runs)
+    if shard_runs is None:
+        shard_runs = min(settings.RUNS_THAT_SHARE_NOTHING, shadows)
+        if network is not None:
+            shard_runs = settings.fit_shard(network, ipc * pool.num_classes, device, shadows // draws)
+    if "compiled" in values:
+        values = {**values, "compiled": should_compile(spec.compile, values, pool, shard_runs)}
+    config = AuditConfig(
+        attack=attack.name,
+        method=method.name,
+        dataset=spec.dataset,
+        records=spec.records,
+        level=spec.level,
+        preset=spec.preset,
+        shadows=shadows,
+        test_runs=test_runs,
+        queries=spec.queries,
+        seed=spec.seed,
+        delta=spec.delta,
+        confidence=spec.confidence,
+        claim=spec.claim,
+        epsilon=spec.epsilon,
+        independent_randomness=spec.independent_randomness,
+        shuffle_membership=spec.shuffle_membership,
+        device=device,
+        shard_runs=shard_runs,
+        threads=1,
+        changes=changes,
+        method_config=dict(values),
+        attack_config=vars(attack.config(**settings.parse_changes(changes, attack.config, prefix="attack."))),
+        victim_config={} if victim is None else vars(victim),
+        data_checksum=checksum,
+        versions=settings.versions(method, attack),
+        canaries=spell_canaries(canaries),
+        fit_runs=check_fit_runs(spec.fit_runs, shadows - test_runs),
+        public_draws=draws,
+        tries=spec.tries,
+    )
+    return config, pool
+
+
+def resolve_method(
+    method: Method, pool: Pool, ipc: int, spec: Membership | Visual, data_root: Path | None
+) -> tuple[Pool, Any]:
+    """The method's configuration for this pool, noise settled, and the pool with what the method needs beside it."""
+    changes = own_settings(spec.settings)
+    config = settings.resolve_method(method, spec.preset, pool, ipc=ipc, init=spec.init, changes=changes)
+    pool, config = attach_auxiliary(pool, config, spec.dataset, data_root)
+    sizes = nominal_class_sizes(pool)
+    check_real_start(sizes, ipc=ipc, init=vars(config).get("init"))
+    return pool, settle_noise(method, config, sizes, epsilon=spec.epsilon, delta=spec.delta, changes=changes)
+
+
+def _check_released(method: Method, spec: Membership) -> None:
+    """Refuse fields that speak of a synthetic set where the method releases none."""
+    for name in ("ipc", "ratio", "init"):
+        if getattr(spec, name) is not None:
+            require_set(method, f"leave --{name} out")
+    if spec.level == "set":
+        require_set(method, "audit it at --level model")
+
+
+def settle_noise(
+    method: Method,
+    config: Any,
+    class_sizes: tuple[float, ...],
+    *,
+    epsilon: float | None,
+    delta: float,
+    changes: dict[str, str],
+) -> Any:
+    """A private method's noise for --epsilon; without it, refuse noise that leaves no guarantee to account for."""
+    from audit.accounting.ledger import calibrate_method, claim_from_ledger
+
+    if epsilon is None:
+        if method.plan is not None:
+            claim_from_ledger(method.plan(config, class_sizes), delta)
+        return config
+    if "noise_multiplier" in changes:
+        raise BadConfig("--epsilon and --set noise_multiplier both decide the noise: give one of them")
+    return calibrate_method(method, config, class_sizes, epsilon=epsilon, delta=delta)
+
+
+def check_sizes(prefix: str, values: dict[str, Any]) -> None:
+    """Refuse numbers that no machine could compute with."""
+    for name, value in values.items():
+        most = DEEPEST if name == "depth" else LARGEST
+        if isinstance(value, int) and value > most:
+            raise BadConfig(f"--set {prefix}{name}={value}: must be at most {most}")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise BadConfig(f"--set {prefix}{name}={value}: must be a finite number")
+
+
+def check_extractor(values: dict[str, Any], pool: Pool) -> None:
+    """Refuse an extractor that does not fit the records, before anything is written."""
+    if {"extractor", "width", "depth"} <= set(values):
+        Network(
+            kind=values["extractor"],
+            input_shape=tuple(pool.images.shape[1:]),
+            num_classes=pool.num_classes,
+            width=values["width"],
+            depth=values["depth"],
+        )
+    if {"kind", "width", "depth"} <= set(values):
+        shape = tuple(pool.images.shape[1:])
+        fitting_network(shape, pool.num_classes, **{name: values[name] for name in ("kind", "width", "depth")})
+
+
+def own_settings(given: Mapping[str, str], *, flags: Mapping[str, str] = FLAGS) -> dict[str, str]:
+    """The settings, unless one of them has a flag of its own, which `flags` names."""
+    for name, value in given.items():
+        if name in flags:
+            raise BadConfig(f"--set {name}={value}: there is a flag for it, {flags[name]}")
+    return dict(given)
+
+
+def _test_runs(asked: int | None, shadows: int, learner: str | None) -> int:
+    """Runs to test on; `learner` names an attack that learns from the others."""
+    if learner is None:
+        if asked is not None and asked != shadows:
+            raise BadConfig(f"--test-runs {asked}: this attack learns from no run, so all {shadows} are test runs")
+        return shadows
+    if shadows < 4:
+        name = NAMES.get(learner, learner)
+        raise BadConfig(f"--shadows {shadows}: {name} needs at least 4 runs, some to fit on and some to test on")
+    test_runs = max(1, shadows // 4) if asked is None else asked
+    if not 1 <= test_runs <= shadows - 3:
+        raise BadConfig(f"--test-runs {test_runs}: must lie in 1…{shadows - 3}, leaving 3 of {shadows} runs to fit on")
+    return test_runs
+
+
+def check_fit_runs(asked: int | None, most: int) -> int | None:
+    if asked is not None and not FEWEST_FIT_RUNS <= asked <= most:
+        raise BadConfig(
+            f"--fit-runs {asked}: must lie in {FEWEST_FIT_RUNS}…{most}, the runs that are not tested on"
+            if most >= FEWEST_FIT_RUNS
+            else f"--fit-runs {asked}: this attack learns from no run"
+        )
+    return asked
+
+
+def should_compile(asked: str, method_config: dict[str, Any], pool: Pool, shard_runs: int) -> bool:
+    compiler = any(shutil.which(name) for name in ("c++", "g++", "clang++"))
+    if asked == "on" and not compiler:
+        raise BadConfig("--compile on: no C++ compiler is installed here; use --compile auto")
+    if asked != "auto":
+        return asked == "on"
+    images = pool.num_records + shard_runs * method_config["ipc"] * pool.num_classes
+    activations = images * pool.images[0, 0].numel() * method_config["width"] * method_config["iterations"]
+    return compiler and method_config["width"] >= COMPILE_FROM_WIDTH and activations > COMPILE_FROM

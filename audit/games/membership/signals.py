@@ -1,0 +1,92 @@
+"""What the adversary observes of every record in every run, at the level of the audit."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from threadpoolctl import threadpool_limits
+
+from attacks.released import Released, public_features, set_signals
+from audit.games.membership.config import AuditConfig
+from audit.games.membership.shard import game_of
+from condensers.errors import BadData
+from condensers.networks import KINDS, Network
+from condensers.pool import Pool
+from condensers.randomness import shared_randomness, stream
+
+MOST_NETWORKS = 4
+# First activations, over all records and networks, that scoring may spend on embeddings: some twenty seconds of a core.
+ACTIVATIONS = 2e9
+
+
+def labels_given(config: AuditConfig, num_records: int, runs: range) -> np.ndarray:
+    """The membership labels that attacks are given: the coins of the game or, in a control, independent ones."""
+    game = game_of(config, num_records)
+    return (game.decoys if config.shuffle_membership else game.members)(runs)
+
+
+def level_signals(
+    level: str,
+    config: AuditConfig,
+    pool: Pool,
+    shards: dict[str, np.ndarray],
+    *,
+    fit_members: np.ndarray,
+    rows: Sequence[int] | None = None,
+    others: Sequence[Released] = (),
+    draw: int = 0,
+    features: np.ndarray | None = None,
+) -> np.ndarray:
+    """Signals `[runs, records, queries]`: the victims' confidences, or what the released sets say.
+
+    Of the runs in `rows` (default: all), of which the first `len(fit_members)` are fit runs, and of sets of `others`.
+    `draw` is the public draw of these runs, `features` the records' embeddings under its networks, where the caller has
+    them already. Computed with a fixed number of threads, so that the same shards give the same bytes.
+    """
+    chosen = slice(None) if rows is None else list(rows)
+    if level == "model":
+        return shards["signals"][chosen]
+    images = shards["images"][chosen]
+    released = Released(images=images.reshape(*images.shape[:2], -1), labels=shards["labels"][chosen])
+    if features is None:
+        features = embed_publicly(config, pool, draw)
+    with threadpool_limits(limits=config.threads):
+        signals = set_signals(pool, released, fit_members, features, others)
+    if not np.isfinite(signals).all():
+        raise BadData("the released sets give signals that are not finite: their images are too large to square")
+    return signals[:, :, None].astype(np.float32)
+
+
+def embed_publicly(config: AuditConfig, pool: Pool, draw: int = 0) -> np.ndarray:
+    """Embeddings under the networks of the condensation's last steps where they are public, else under others."""
+    torch.set_num_threads(config.threads)
+    network = _network(config, pool)
+    pixels = pool.images[0, 0].numel() if pool.images.ndim == 4 else 1
+    affordable = ACTIVATIONS / max(1, pool.num_records * pixels * network.width)
+    numbers = range(max(1, min(MOST_NETWORKS, int(affordable))))
+    steps = config.method_config.get("iterations")
+    if steps is None or config.independent_randomness:
+        generators = [stream(config.seed, "network of the adversary", number) for number in numbers]
+    else:
+        public = shared_randomness(config.seed, draw)
+        generators = [public.public("network", max(0, steps - 1 - number)) for number in numbers]
+    with threadpool_limits(limits=config.threads):
+        return public_features(pool, network, generators)
+
+
+def _network(config: AuditConfig, pool: Pool) -> Network:
+    """The method's own extractor; a small one where it has none."""
+    settings = config.method_config
+    shape, classes = tuple(pool.images.shape[1:]), pool.num_classes
+    if settings.get("extractor") in KINDS and {"width", "depth"} <= set(settings):
+        return Network(
+            kind=settings["extractor"], input_shape=shape, num_classes=classes, width=settings["width"],
+            depth=settings["depth"],
+        )  # fmt: skip
+    if len(shape) == 1:
+        return Network(kind="linear-relu", input_shape=shape, num_classes=classes, width=64, depth=1)
+    return Network(kind="convnet", input_shape=shape, num_classes=classes, width=32, depth=min(2, _deepest(shape)))
+
+
+def _deepest(shape: tuple[int, ...]) -> int:
+    return max(1, min(shape[1:]).bit_length() - 1)

@@ -1,0 +1,366 @@
+"""From shards to the record of an audit: scores, ROC, bounds, verdict."""
+
+import shlex
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from attacks.canaries import ORDINARY, canary_kinds, parse_canaries
+from attacks.loss import advantage
+from attacks.registry import Observations, get_attack
+from audit.accounting.ledger import claim_from_ledger
+from audit.games.membership.config import AuditConfig
+from audit.games.membership.crossfit import CrossFitted
+from audit.games.membership.draws import describe_public_randomness, num_public_draws, scores_by_draw
+from audit.games.membership.game import INCLUSION_PROBABILITY
+from audit.games.membership.headline import bound_coins, headline_estimator, hold_ledger
+from audit.games.membership.intervals import interval_of_runs, measure_test_runs
+from audit.games.membership.shard import game_of
+from audit.games.membership.signals import labels_given
+from audit.statistics.outlook import look_ahead, tradeoff_of_ledger, tradeoff_of_point
+from audit.statistics.roc import paper_style_ratio, record_auc
+from condensers.ledger import Entries
+from condensers.pool import Pool
+from condensers.randomness import stream
+from condensers.registry import get_method
+from reports.records import schema
+from reports.records.coin_test import CoinTest
+from reports.words.coin_test import describe_coin_test
+from reports.words.rounding import decimals_apart, down, percent, up
+
+NUM_EXPOSED = 16
+PROTOCOL_RECORDS = 1000
+
+
+def score_runs(config: AuditConfig, signals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Membership and scores of the test runs, `[test runs, records]` each."""
+    game = game_of(config, signals.shape[1])
+    attack = get_attack(config.attack)
+
+    def score(draw: int) -> np.ndarray:
+        observations = Observations(
+            fit_signals=signals[list(game.fit_runs_of(draw))],
+            fit_members=labels_given(config, signals.shape[1], game.fit_runs_of(draw)),
+            test_signals=signals[list(game.test_runs_of(draw))],
+            ratios=config.level == "set",
+        )
+        return attack.score(observations, attack.config(**config.attack_config))
+
+    return labels_given(config, signals.shape[1], game.test_runs), scores_by_draw(config, score)
+
+
+def score_table(config: AuditConfig, members: np.ndarray, scores: np.ndarray) -> pd.DataFrame:
+    """`scores.parquet`: one row per test run and record."""
+    runs, records = scores.shape
+    first = game_of(config, records).test_runs.start
+    return pd.DataFrame(
+        {
+            "run": np.repeat(np.arange(first, first + runs, dtype=np.int32), records),
+            "record": np.tile(np.arange(records, dtype=np.int32), runs),
+            "member": members.ravel(),
+            "score": scores.ravel().astype(np.float32),
+        }
+    )
+
+
+def summarise(
+    config: AuditConfig,
+    pool: Pool,
+    members: np.ndarray,
+    scores: np.ndarray,
+    shards: dict[str, np.ndarray],
+    ledger: Entries | None = None,
+    fitted: CrossFitted | None = None,
+) -> schema.Report:
+    """The whole record. `shards` holds accuracy and initial records of all runs, `ledger` what touched the records,
+    `fitted` the fit runs as scored by attacks that were not fitted on them.
+
+    The headline is the bound over all records, canaries among them: decided here, before any score is seen. Where the
+    claim is the ledger's own, the bound and the test of the ledger's curve are two tries at it and share the error.
+    """
+    tests_curve = ledger is not None and config.claim is None
+    num_tries = config.tries * (2 if tests_curve else 1)
+    settings: dict[str, Any] = {"confidence": config.confidence, "fitted": fitted, "num_tries": num_tries}
+    roc = measure_test_runs(config, members, scores)
+    headline = bound_coins(members, scores, delta=config.delta, **settings)
+    others = [
+        bound_coins(members, scores, delta=delta, estimator="one-run", **settings)
+        for delta in dict.fromkeys((config.delta, 0.0))
+        if ("one-run", delta) != (headline_estimator(config.delta), config.delta)
+    ]
+    test = hold_ledger(ledger, members, scores, **settings) if ledger is not None and tests_curve else None
+    ratio = paper_style_ratio(roc)
+    proved = None if ledger is None else claim_from_ledger(ledger, config.delta)
+    claimed = proved if config.claim is None else _stated(config.claim, config.delta)
+    verdict, reason = judge(config, headline, claimed, test)
+    game = game_of(config, pool.num_records)
+    return schema.Report(
+        command=reproduction_command(config),
+        method=config.method,
+        attack=config.attack,
+        dataset=config.dataset,
+        level=config.level,
+        verdict=verdict,
+        verdict_reason=reason,
+        epsilon=headline,
+        bounds=(headline, *others, *([ratio] if ratio else [])),
+        curve_test=test,
+        claimed=claimed,
+        proved=proved,
+        roc=roc,
+        paper_style_epsilon=ratio.lower if ratio else None,
+        utility=_utility(config, shards["accuracy"], pool.num_records) if config.level == "model" else None,
+        game=schema.Game(
+            num_records=pool.num_records,
+            num_classes=pool.num_classes,
+            num_synthetic=int(shards["initial_records"].shape[1]),
+            num_fit_runs=len(game.fit_runs),
+            num_test_runs=len(game.test_runs),
+            inclusion_probability=INCLUSION_PROBABILITY,
+            public_randomness=describe_public_randomness(config),
+            public_draws=num_public_draws(config),
+            membership_shuffled=config.shuffle_membership,
+            seed=config.seed,
+        ),
+        exposed=most_exposed(pool, members, scores),
+        protocols=_protocols(config, members, scores, shards["initial_records"]),
+        threat_model=threat_model(config),
+        config=asdict(config),
+        versions=config.versions,
+        digest=config.digest,
+        run_directory=config.directory_name,
+        pdf="report.pdf",
+        tradeoff=_tradeoff(config, ledger),
+        outlook=look_ahead(headline, num_runs=config.shadows, num_test_runs=config.test_runs),
+        groups=group_records(config, pool, members, scores, fitted),
+    )
+
+
+def group_records(
+    config: AuditConfig, pool: Pool, members: np.ndarray, scores: np.ndarray, fitted: CrossFitted | None = None
+) -> tuple[schema.RecordGroup, ...]:
+    """Ordinary records and every kind of canary by itself, if there are canaries.
+
+    The groups were decided by --canaries, before the scores; the bounds hold with the confidence for all groups at
+    once: the error is divided among them.
+    """
+    counts = parse_canaries(config.canaries)
+    if not counts:
+        return ()
+    kinds = canary_kinds(pool.labels.numpy(), pool.num_classes, counts)
+    groups = []
+    for place, name in enumerate((ORDINARY, *counts)):
+        own = kinds == place
+        roc = measure_test_runs(config, members[:, own], scores[:, own])
+        bound = bound_coins(
+            members[:, own],
+            scores[:, own],
+            delta=config.delta,
+            confidence=config.confidence,
+            fitted=None if fitted is None else fitted.of(own),
+            num_tries=config.tries * (1 + len(counts)),
+        )
+        groups.append(
+            schema.RecordGroup(
+                name=name,
+                num_records=int(own.sum()),
+                auc=roc.auc,
+                auc_interval=roc.auc_interval,
+                tpr_at_fpr=roc.tpr_at_fpr,
+                epsilon=bound,
+            )
+        )
+    return tuple(groups)
+
+
+def judge(
+    config: AuditConfig, bound: schema.EpsilonBound, claimed: schema.Claim | None, test: CoinTest | None = None
+) -> tuple[str, str]:
+    """The verdict, and why, in a sentence. The claim falls to the bound or to the test of its curve."""
+    claim = None if claimed is None else claimed.epsilon_pld
+    lower = down(bound.lower, decimals_apart(bound.lower, claim))
+    found = f"ε is at least {lower} with {percent(bound.confidence)} confidence at δ = {bound.delta:g}"
+    if claim is None:
+        return "NO CLAIM", f"Nothing is claimed for {config.audited}, so nothing can be refuted; measured: {found}."
+    stated = f"{claim:g}" if config.claim is not None else up(claim, decimals_apart(bound.lower, claim))
+    if bound.lower > claim:
+        return "REFUTED", f"The claim is ε ≤ {stated}, but {found}."
+    if test is not None and test.refuted:
+        return "REFUTED", (
+            f"The claim is ε ≤ {stated}, of which the bound shows only that {found}; but its whole trade-off curve is "
+            f"refuted by {describe_coin_test(test)}. Bound and test share the error."
+        )
+    return (
+        "NOT REFUTED",
+        f"The claim is ε ≤ {stated}; this attack shows that {found}, which does not contradict it. "
+        "A stronger attack might.",
+    )
+
+
+def threat_model(config: AuditConfig) -> tuple[str, ...]:
+    """Who the adversary is, in plain words."""
+    network = get_method(config.method).releases == "network"
+    sees = (
+        "the released synthetic set itself, labels and all; no network is trained on it"
+        if config.level == "set"
+        else "the released network (its confidences), trained on the records themselves"
+        if network
+        else "the network trained on the synthetic set (its confidences), not the set itself"
+    )
+    knows = (
+        "The adversary does not know the randomness of the training (first network, samples, noise), which belongs to "
+        "a run."
+        if network
+        else "The adversary does not know the networks, augmentations and starting noise of the audited condensation."
+        if config.independent_randomness
+        else "The adversary knows the public randomness of the condensation (networks, augmentations, starting noise), "
+        f"{_shared_by(config)}{'' if config.level == 'set' else '; the training of the victim stays unknown'}."
+    )
+    learns = (
+        "The adversary knows all records of the pool with their labels and has condensed random halves of them "
+        "(shadow runs); it does not know who was in the audited runs."
+        if get_attack(config.attack).needs_fit_runs
+        else "The adversary knows the record it asks about and its label, and a threshold learned on other runs."
+    )
+    told = (
+        ("CONTROL: membership was shuffled. The attack was told coins that decided nothing; it must find nothing.",)
+        if config.shuffle_membership
+        else ()
+    )
+    planted = (
+        (f"Canaries were planted among the records ({config.canaries}), each in with probability ½ like any record.",)
+        if config.canaries
+        else ()
+    )
+    return (*told, f"Level {config.level}: the adversary sees {sees}.", knows, learns, *planted)
+
+
+def _shared_by(config: AuditConfig) -> str:
+    if config.public_draws == 1:
+        return "which all runs share"
+    return f"of which there are {config.public_draws} draws: the attack on a run learns from runs of its own draw only"
+
+
+def most_exposed(pool: Pool, members: np.ndarray, scores: np.ndarray) -> tuple[schema.ExposedRecord, ...]:
+    """Records whose scores separate best over the test runs. Descriptive: chosen on the scores shown."""
+    if len(members) < 2:
+        return ()
+    auc = record_auc(members, scores)
+    num_in = np.maximum(members.sum(0), 1)
+    num_out = np.maximum((~members).sum(0), 1)
+    mean_in, mean_out = (scores * members).sum(0) / num_in, (scores * ~members).sum(0) / num_out
+    gap = np.where(np.isnan(auc), -np.inf, mean_in - mean_out)
+    order = np.lexsort((-gap, -np.nan_to_num(auc, nan=-1.0)))[:NUM_EXPOSED]
+    return tuple(
+        schema.ExposedRecord(
+            record=int(i),
+            label=int(pool.labels[i]),
+            auc=float(auc[i]),
+            mean_score_in=float(mean_in[i]),
+            mean_score_out=float(mean_out[i]),
+        )
+        for i in order
+        if np.isfinite(auc[i])
+    )
+
+
+def _stated(epsilon: float, delta: float) -> schema.Claim:
+    return schema.Claim(epsilon_rdp=None, epsilon_pld=epsilon, delta=delta, source="stated with --claim")
+
+
+def _tradeoff(config: AuditConfig, ledger: Entries | None) -> schema.Tradeoff | None:
+    """The curve of the claim that the verdict is about."""
+    if config.claim is None:
+        return None if ledger is None else tradeoff_of_ledger(ledger)
+    return tradeoff_of_point(config.claim, config.delta)
+
+
+def _utility(config: AuditConfig, accuracy: np.ndarray, num_records: int) -> schema.Utility:
+    """Mean accuracy over runs with Student's interval over runs or public draws."""
+    interval, unit = interval_of_runs(config, np.arange(len(accuracy)), accuracy, num_records // 2)
+    return schema.Utility(
+        accuracy=float(accuracy.mean()),
+        accuracy_interval=interval,
+        measured_on="records that the run left out",
+        interval_unit=unit,
+    )
+
+
+def _protocols(
+    config: AuditConfig, members: np.ndarray, scores: np.ndarray, initial: np.ndarray
+) -> tuple[schema.Protocol, ...]:
+    """Dong et al.'s two protocols for the loss attack, each run a seed of its own."""
+    if config.attack != "loss":
+        return ()
+    first = config.shadows - config.test_runs
+    tables: dict[str, list[tuple[int, float, int]]] = {"Table 2": [], "Table 1": []}
+    for position in range(len(scores)):
+        generator = stream(config.seed, "loss protocol", first + position)
+        inside, outside = np.flatnonzero(members[position]), np.flatnonzero(~members[position])
+        started = initial[first + position][initial[first + position] >= 0]
+        others = np.setdiff1d(inside, started)
+        for table, positives, negatives in (("Table 2", inside, outside), ("Table 1", started, others)):
+            found = advantage(scores[position], positives, negatives, generator, PROTOCOL_RECORDS)
+            if found is not None:
+                tested = 2 * min(len(positives) // 2, len(negatives) // 2, PROTOCOL_RECORDS)
+                tables[table].append((first + position, found, tested))
+    notes = {
+        "Table 2": "members against non-members; threshold from one half, advantage on the other",
+        "Table 1": "records that images were initialised from, against as many other members",
+    }
+    return tuple(_protocol(config, table, found, notes[table]) for table, found in tables.items() if found)
+
+
+def _protocol(config: AuditConfig, table: str, found: list[tuple[int, float, int]], note: str) -> schema.Protocol:
+    """Of run, advantage and records tested. An advantage a is an accuracy of (1 + a)/2, which has an interval."""
+    runs, advantages = np.array([run for run, _, _ in found]), np.array([value for _, value, _ in found])
+    (low, high), unit = interval_of_runs(config, runs, (1 + advantages) / 2, min(tested for _, _, tested in found))
+    return schema.Protocol(
+        name=f"loss advantage, {table}",
+        source=f"Dong et al., arXiv:2206.00240, {table}",
+        advantage=float(advantages.mean()),
+        advantage_interval=(2 * low - 1, 2 * high - 1),
+        num_seeds=len(advantages),
+        note=note,
+        interval_unit=unit,
+    )
+
+
+def reproduction_command(config: AuditConfig, name: str = "") -> str:
+    """The command that gives these bytes again, wherever and with however many workers; `name` is not the attack's."""
+    parts = [f"audit {name or config.attack}", f"--method {shlex.quote(config.method)}", f"--shadows {config.shadows}"]
+    parts += [] if config.foreign is not None else [f"--test-runs {config.test_runs}"]
+    parts += [f"--dataset {shlex.quote(config.dataset)}"]
+    if config.records is not None:
+        parts.append(f"--records {config.records}")
+    parts += [
+        f"--level {config.level}",
+        f"--preset {config.preset}",
+        f"--seed {config.seed}",
+        f"--delta {config.delta!r}",
+    ]
+    parts += [f"--confidence {config.confidence!r}", f"--queries {config.queries}", f"--device {config.device}"]
+    parts += [f"--shard-runs {config.shard_runs}"]
+    parts += [f"--{name} {config.method_config[name]}" for name in ("ipc", "init") if name in config.method_config]
+    if config.claim is not None:
+        parts.append(f"--claim {config.claim!r}")
+    if config.epsilon is not None:
+        parts.append(f"--epsilon {config.epsilon!r}")
+    if config.fit_runs is not None:
+        parts.append(f"--fit-runs {config.fit_runs}")
+    if config.tries != 1:
+        parts.append(f"--tries {config.tries}")
+    if config.canaries:
+        parts.append(f"--canaries {config.canaries}")
+    if config.independent_randomness:
+        parts.append("--independent-randomness")
+    if config.public_draws > 1:
+        parts.append(f"--public-draws {config.public_draws}")
+    if config.shuffle_membership:
+        parts.append("--shuffle-membership")
+    if "compiled" in config.method_config:
+        parts.append(f"--compile {'on' if config.method_config['compiled'] else 'off'}")
+    parts += [f"--set {shlex.quote(f'{name}={value}')}" for name, value in sorted(config.changes.items())]
+    return " ".join(parts)

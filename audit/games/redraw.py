@@ -1,0 +1,142 @@
+"""Finished run directories, read back for drawing: nothing is measured anew."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+from pyarrow import ArrowException
+
+from attacks.canaries import parse_canaries, plant_canaries
+from audit.data.load import load_pool, pool_checksum
+from audit.engine.store import DamagedShard, RunDirectory, read_tensors
+from audit.games.membership.foreign import SETS
+from audit.games.membership.pipeline import pictures_of
+from audit.games.visual.released import released_pictures
+from audit.games.visual.run import panel_pictures
+from condensers.errors import BadData, BadInput
+from condensers.pool import CondensedBatch, Pool
+from reports.documents.kinds import AnyMaterial
+from reports.documents.membership import MembershipMaterial, gather_membership
+from reports.documents.visual import NearestMaterial, VisualMaterial
+from reports.documents.worst_case import WorstCaseMaterial
+from reports.records.gallery import Gallery, Pictures
+from reports.records.kinds import AnyRecord, load_record
+from reports.records.schema import Report
+from reports.records.visual import NearestReport, VisualReport
+from reports.records.worst_case import WorstCaseReport
+
+_NO_SHARDS = "The run directory holds no shards, so no synthetic set can be drawn."
+_NO_SETS = "The run directory holds no synthetic sets, so none can be drawn."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """Whether real images are asked for, and where the data sets are."""
+
+    show_records: bool
+    data_root: Path | None
+
+
+def read_run(path: Path) -> tuple[RunDirectory, AnyRecord]:
+    """The record of a run directory of any kind, or one line that says what is wrong with it."""
+    directory = RunDirectory(path)
+    if not directory.path.is_dir():
+        raise BadInput(f"RUN_DIR {directory.path}: no such directory; give one that an audit wrote, as runs/lira-…")
+    try:
+        text = directory.report.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise BadInput(f"RUN_DIR {directory.path}: no report.json; {_why_none(directory)}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadData(f"{directory.report}: cannot be read ({error})") from None
+    try:
+        return directory, load_record(text)
+    except ValueError as error:
+        raise BadData(f"{directory.report}: {error}") from None
+
+
+def _why_none(directory: RunDirectory) -> str:
+    if (directory.path / "utility.json").exists():
+        return "it holds `audit utility`, whose table and figure are its pages"
+    return "its audit is not finished, run its command again" if directory.config.exists() else "not a run directory"
+
+
+def material_of(directory: RunDirectory, report: AnyRecord, wish: Wish) -> AnyMaterial:
+    """What the pages of one run are drawn from."""
+    match report:
+        case Report():
+            return _membership(directory, report, wish)
+        case VisualReport():
+            return VisualMaterial(report=report, pictures=_pictures(directory, report, wish))
+        case NearestReport():
+            return NearestMaterial(report=report, pictures=_pictures(directory, report, wish))
+        case WorstCaseReport():
+            return _worst_case(directory, report, wish)
+
+
+def _membership(directory: RunDirectory, report: Report, wish: Wish) -> MembershipMaterial:
+    gallery = _gallery(directory, report, wish)
+    try:
+        return gather_membership(report, scores=_read_scores(directory), gallery=gallery)
+    except ValueError as error:
+        raise BadData(f"{directory.path}: {error}") from None
+
+
+def _worst_case(directory: RunDirectory, report: WorstCaseReport, wish: Wish) -> WorstCaseMaterial:
+    if wish.show_records:
+        raise BadInput(f"--show-records: {directory.path} audited made-up records; there are no real ones to show")
+    return WorstCaseMaterial(report=report)
+
+
+def _pictures(directory: RunDirectory, report: VisualReport | NearestReport, wish: Wish) -> Pictures:
+    pool = _reload_pool(directory, report, wish) if wish.show_records else None
+    released = report.config.get("foreign") is not None
+    if not (directory.path / SETS if released else directory.synthetic).exists():
+        return Pictures(note=_NO_SETS)
+    try:
+        if released or isinstance(report, NearestReport):
+            return released_pictures(directory, report, pool)
+        stored = read_tensors(directory.synthetic, digest=report.digest)
+        if set(stored) != {"images", "labels", "initial_records"}:
+            raise DamagedShard(f"{directory.synthetic} does not hold synthetic sets")
+        sets = CondensedBatch(
+            images=stored["images"], labels=stored["labels"], initial_records=stored["initial_records"]
+        )
+        return panel_pictures(report, sets, pool)
+    except DamagedShard as damage:
+        raise BadData(f"{damage}; run the audit's command again to redo it") from None
+
+
+def _gallery(directory: RunDirectory, report: Report, wish: Wish) -> Gallery:
+    pool = _reload_pool(directory, report, wish) if wish.show_records else None
+    if pool is not None:
+        pool = plant_canaries(pool, parse_canaries(report.config.get("canaries", "")), report.game.seed)
+    if not directory.shard(0).exists():
+        return Gallery(note=_NO_SHARDS)
+    try:
+        return pictures_of(directory, report, pool)
+    except DamagedShard as damage:
+        raise BadData(f"{damage}; run the audit's command again to redo it") from None
+
+
+def _read_scores(directory: RunDirectory) -> pd.DataFrame:
+    try:
+        return pd.read_parquet(directory.scores)
+    except FileNotFoundError:
+        raise BadInput(f"RUN_DIR {directory.path}: no scores.parquet; run the audit's command again") from None
+    except (ArrowException, OSError, ValueError) as error:
+        line = str(error).splitlines()[0]
+        raise BadData(f"{directory.scores}: not a score table ({line}); run the audit's command again") from None
+
+
+def _reload_pool(directory: RunDirectory, report: Report | VisualReport | NearestReport, wish: Wish) -> Pool:
+    """The very data that were audited, or a refusal."""
+    config = report.config
+    missing = [name for name in ("dataset", "records", "data_checksum") if name not in config]
+    if missing:
+        raise BadData(f"{directory.report}: its configuration lacks {', '.join(missing)}; --show-records needs them")
+    pool = load_pool(config["dataset"], data_root=wish.data_root, records=config["records"])
+    if pool_checksum(pool) != config["data_checksum"]:
+        raise BadData(
+            f"--show-records: {config['dataset']} is not what was audited in {directory.path}; it has changed"
+        )
+    return pool

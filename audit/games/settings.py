@@ -1,0 +1,185 @@
+"""Everything that determines a result, resolved before anything runs: `config.json` and its digest."""
+
+import contextlib
+import dataclasses
+import importlib.metadata
+import math
+import os
+import types
+import typing
+from typing import Any
+
+import torch
+
+import audit
+from attacks.registry import Attack
+from attacks.victims import VictimConfig
+from audit.data.load import physical_memory
+from audit.engine.fingerprint import code_fingerprints
+from condensers.errors import BadConfig
+from condensers.networks import Network
+from condensers.pool import Pool
+from condensers.registry import Method
+
+VERSIONED = ("torch", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow")
+MIRRORED = ("fashion-mnist", "cifar10", "celeba")
+MOST_RUNS_PER_SHARD = 64
+RUNS_THAT_SHARE_NOTHING = 16  # in a shard, where every run trains on the records with a network of its own
+SUPPORTED = "bool, int, float, str, Literal, and unions of these and None"
+
+
+def resolve_method(
+    method: Method, preset: str, pool: Pool, *, ipc: int, init: str | None, changes: dict[str, str]
+) -> Any:
+    """The method's config: defaults, then the preset, then flags, then --set."""
+    values: dict[str, Any] = {**_preset(method.presets, preset)}
+    fields = {field.name for field in dataclasses.fields(method.config)}
+    if method.releases == "set":
+        values["ipc"] = ipc
+    if init is not None:
+        values["init"] = init
+    if "augmentation" in fields:
+        values["augmentation"] = default_augmentation(pool)
+    if "extractor" in fields and pool.images.ndim == 2:
+        values["extractor"] = "linear"
+        if method.private:
+            values["width"] = 64  # Zheng & Li, section V-D: a linear layer of 14×64
+    values |= parse_changes(changes, method.config, prefix="")
+    return method.config(**values)
+
+
+def resolve_victim(
+    presets: dict[str, dict[str, Any]], preset: str, pool: Pool, changes: dict[str, str]
+) -> VictimConfig:
+    """The victims' config; --set victim.key=value."""
+    values = {"augmentation": default_augmentation(pool), **_preset(presets, preset)}
+    return VictimConfig(**values | parse_changes(changes, VictimConfig, prefix="victim."))
+
+
+def default_augmentation(pool: Pool) -> str:
+    """All operations of the official code, but no mirror images where they change the class; none for tables."""
+    if pool.images.ndim == 2:
+        return "none"
+    return "color_crop_cutout_flip_scale_rotate" if pool.name in MIRRORED else "color_crop_cutout_scale_rotate"
+
+
+def parse_changes(changes: dict[str, str], config: type, *, prefix: str) -> dict[str, Any]:
+    """Values of --set that belong to `config`, turned into the types of its fields."""
+    kinds = _types_of(config)
+    return {
+        name.removeprefix(prefix): _typed(name, text, kinds[name.removeprefix(prefix)])
+        for name, text in changes.items()
+        if name.startswith(prefix) and name.removeprefix(prefix) in kinds
+    }
+
+
+def check_changes(changes: dict[str, str], owners: dict[str, type]) -> None:
+    """Refuse a key of --set that no config has. `owners` maps a prefix to its config."""
+    known = [prefix + field.name for prefix, config in owners.items() for field in dataclasses.fields(config)]
+    for name in changes:
+        if name not in known:
+            raise BadConfig(f"--set {name}: no such setting; there are {', '.join(known)}")
+
+
+def _types_of(config: type) -> dict[str, Any]:
+    """The types of a config's fields, annotations that were postponed among them."""
+    try:
+        hints = typing.get_type_hints(config)
+    except (NameError, TypeError) as error:
+        raise BadConfig(f"{config.__name__}: its annotations cannot be read ({error})") from None
+    return {field.name: hints[field.name] for field in dataclasses.fields(config)}
+
+
+def _typed(name: str, text: str, kind: Any) -> Any:
+    """The value that `text` is of this type; of a union, that of the first of its types which it fits."""
+    options = typing.get_args(kind) if typing.get_origin(kind) in (types.UnionType, typing.Union) else (kind,)
+    if any(option not in (bool, int, float, str, types.NoneType) and not _is_literal(option) for option in options):
+        raise BadConfig(f"--set {name}={text}: its type is {_spell(kind)}; --set knows {SUPPORTED}")
+    # A text that spells None is not taken for a string.
+    for option in sorted(options, key=lambda option: option is not types.NoneType):
+        with contextlib.suppress(ValueError, KeyError):
+            return _as(text, option)
+    raise BadConfig(f"--set {name}={text}: not a valid {_spell(kind)}")
+
+
+def _as(text: str, kind: Any) -> Any:
+    if kind is bool:
+        return {"true": True, "false": False}[text.lower()]
+    if kind is types.NoneType:
+        return {"none": None}[text.lower()]
+    if _is_literal(kind):
+        return {str(value): value for value in typing.get_args(kind)}[text]
+    return kind(text)
+
+
+def _is_literal(kind: Any) -> bool:
+    return typing.get_origin(kind) is typing.Literal
+
+
+def _spell(kind: Any) -> str:
+    return kind.__name__ if isinstance(kind, type) else str(kind).replace("typing.", "")
+
+
+def _preset(presets: dict[str, dict[str, Any]], name: str) -> dict[str, Any]:
+    if name not in presets:
+        raise BadConfig(f"--preset {name!r} is not one of {', '.join(presets)}")
+    return presets[name]
+
+
+def resolve_ipc(pool: Pool, ipc: int | None, ratio: float | None) -> int:
+    """Images per class, given directly or as r = |S|/|T| of Dong et al. with |T| half of the pool."""
+    smallest = int(torch.bincount(pool.labels, minlength=pool.num_classes).min())
+    if ratio is not None:
+        if not 0 < ratio <= 1:
+            raise BadConfig(f"--ratio {ratio}: must lie in (0, 1]")
+        ipc = max(1, round(ratio * pool.num_records / 2 / pool.num_classes))
+    ipc = 1 if ipc is None else ipc
+    if ipc > smallest:
+        raise BadConfig(f"--ipc {ipc}: the smallest class of {pool.name} has {smallest} records; choose at most that")
+    return ipc
+
+
+def resolve_device(name: str) -> str:
+    """What `auto` means here; refuse a device that is not there."""
+    if name == "auto":
+        if torch.cuda.is_available():
+            return "cuda"
+        return "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        kind = torch.device(name)
+    except RuntimeError:
+        raise BadConfig(f"--device {name!r} is not one of auto, cpu, cuda, cuda:N, mps") from None
+    here = {
+        "cpu": True,
+        "cuda": torch.cuda.is_available() and (kind.index or 0) < torch.cuda.device_count(),
+        "mps": torch.backends.mps.is_available(),
+    }
+    if not here.get(kind.type, False):
+        raise BadConfig(f"--device {name}: not available on this machine; --device auto takes what there is")
+    return str(kind)
+
+
+def fit_shard(network: Network, num_images: int, device: str, num_runs: int) -> int:
+    """Runs per shard: as many as train together within a share of the memory, at most 64.
+
+    Training a victim keeps about eight copies of its widest activation per image.
+    """
+    pixels = math.prod(network.input_shape[1:]) if network.kind == "convnet" else 1
+    per_run = 8 * 4 * network.width * pixels * min(num_images, 256)
+    if device.startswith("cuda"):
+        room = torch.cuda.get_device_properties(device).total_memory // 4
+    else:
+        room = int(min(2 << 30, physical_memory() / (4 * (os.cpu_count() or 1))))
+    return max(1, min(MOST_RUNS_PER_SHARD, num_runs, room // per_run))
+
+
+def versions(method: Method | None, attack: Attack | None = None) -> dict[str, str]:
+    """Versions that determine the bytes, this code's own sources among them, and those of plugins."""
+    found = {name: importlib.metadata.version(name) for name in VERSIONED}
+    plugins = {"method plugin": method.plugin if method else "", "attack plugin": attack.plugin if attack else ""}
+    return {
+        **found,
+        "condensation-audit": audit.__version__,
+        **code_fingerprints(),
+        **{name: checksum for name, checksum in plugins.items() if checksum},
+    }

@@ -1,0 +1,1 @@
+"""The audit of what a private method draws from the records."""

@@ -1,0 +1,1 @@
+"""What a set is worth to train on."""

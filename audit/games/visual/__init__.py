@@ -1,0 +1,1 @@
+"""Nearest real images."""

@@ -1,0 +1,1 @@
+"""Synthetic sets in files."""
