@@ -41,11 +41,12 @@ from condensers.errors import BadConfig
 from condensers.fields import check_choice, check_numbers
 from condensers.initial import balanced_labels, initial_noise, validate_private_size
 from condensers.ledger import Entries, Event, Poisson
-from condensers.mechanism import Door, Request, class_sampling, clip_vectors
+from condensers.mechanism import Door, Request, class_sampling
 from condensers.networks import KINDS, Network, Parameters, chunk_size, draw_parameters
 from condensers.pool import CondensedBatch
 from condensers.randomness import PublicRandomness, draw_normal, to_device
 from condensers.registry import Track, condenser
+from condensers.samples import clip_vectors
 from condensers.subspace import Subspace, find_subspace, subspace_dim
 
 SHARE, NOISE = "share", "noise"

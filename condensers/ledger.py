@@ -6,7 +6,8 @@ samples).
 
 Two marks tell apart what ran from what a published proof says of it: `noise_by` other than "clip" is noise whose scale
 depends on the records, so that the multiplier is a claim and no guarantee; an event that is not `accounted` took place
-and is left out of the claim.
+and is left out of the claim. `of` says what was clipped: a sum of clipped "records", a whole "batch" (sensitivity 2C),
+or the vectors of one "shard" (sensitivity 2C times the root of their number); the multiplier is relative to that.
 """
 
 import json
@@ -22,6 +23,7 @@ from condensers.fields import check_choice
 
 EVERYBODY = None  # the group of all records; an integer is the group of the records of that class
 Group = int | None
+OF = ("records", "batch", "shard")
 NOISE_BY = ("clip", "batch-max")  # what the noise multiplier is a multiple of: the clip, or the sample's largest norm
 
 
@@ -58,18 +60,20 @@ Sampling = Poisson | FixedSize
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """One noisy sum over a sample of the group."""
+    """One noisy vector of a sample of the group."""
 
     group: Group
     sampling: Sampling
     noise_multiplier: float
     noise_by: str = "clip"
     accounted: bool = True
+    of: str = "records"
 
     def __post_init__(self) -> None:
         if not self.noise_multiplier > 0:
             raise BadConfig(f"noise_multiplier={self.noise_multiplier:g}: must be positive")
         check_choice(self, "noise_by", NOISE_BY)
+        check_choice(self, "of", OF)
 
 
 Entries = tuple[tuple[Event, int], ...]
@@ -111,7 +115,7 @@ class Ledger:
             ledger.num_releases = record["releases"]
             for entry in record["events"]:
                 sampling = {"Poisson": Poisson, "FixedSize": FixedSize}[entry["kind"]](**entry["sampling"])
-                plain = {name: entry[name] for name in ("group", "noise_multiplier", "noise_by", "accounted")}
+                plain = {name: entry[name] for name in ("group", "noise_multiplier", "noise_by", "accounted", "of")}
                 ledger._counts[Event(sampling=sampling, **plain)] = entry["count"]
         except (KeyError, TypeError, ValueError) as error:
             raise BadData(f"not a ledger ({type(error).__name__}: {error})") from None

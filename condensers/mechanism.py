@@ -17,9 +17,13 @@ place in every run, and whoever is not in is replaced by a blank, whose vector i
 the replacements that the guarantee covers. Where N of the pool's P places are expected to be taken, a batch of L·P/N
 places holds L records on average, at the rate L/N.
 
-Two published faults are made here as well, and are marked in ledger and release so that an audit can refute them by
-measurement: noise scaled by the largest norm of the sample (`noise_by="batch-max"`, Dyn-PSG), and releases that the
-proof leaves out (`accounted=False`, the last round of PSG's code).
+There are two more kinds of request, for functions of a whole sample and for disjoint shards (condensers/samples.py),
+under the same discipline: the door samples, clips, adds noise and writes the ledger.
+
+Published faults are made here as well, and are marked in ledger and release so that an audit can refute them by
+measurement: noise scaled by the largest norm of the sample (`noise_by="batch-max"`, Dyn-PSG), releases that the proof
+leaves out (`accounted=False`), the size of a sample told (`reveal_size`, DP-Sinkhorn), and vectors of one draw that are
+accounted as draws of their own (`apart`, GS-WGAN).
 
 `vectors` must treat every record by itself (no batch norm, no sorting): the sensitivity counts on it, and a contract
 test checks it for every method. Sums and noise are float32, so the guarantee is that of the real-valued mechanism
@@ -28,22 +32,34 @@ test checks it for every method. Sums and noise are float32, so the guarantee is
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from condensers.errors import BadConfig
-from condensers.ledger import EVERYBODY, Event, FixedSize, Group, Ledger, Poisson, Sampling
+from condensers.ledger import EVERYBODY, Event, Group, Ledger, Poisson, Sampling
 from condensers.networks import Network, Parameters, draw_parameters
 from condensers.pool import Pool
-from condensers.randomness import Randomness, seeded_noise, to_device
+from condensers.randomness import Randomness, to_device
+from condensers.samples import (
+    BatchRequest,
+    Padded,
+    ShardRequest,
+    check_shards,
+    clip_vectors,
+    draw_from_seeds,
+    draw_shards,
+    gather,
+    sensitivity,
+    shard_members,
+    take,
+)
+from condensers.sums import Vectors, add_up, clipped_per_run, clipped_shared, largest_norms
 
 CHUNK_BYTES = 64 << 20  # of vectors held at a time
-
-# Images `[records, …]` and labels `[records]` to vectors `[records, dim]`; where every run has a network of its own,
-# images `[runs, records, …]` and labels `[runs, records]` to vectors `[runs, records, dim]`.
-Vectors = Callable[[Tensor, Tensor], Tensor]
+BEHIND_THE_DOOR = "behind the door."  # of a checkpoint: the learners of shards, which no method may look at
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,17 +70,25 @@ class Request:
     sampling: Sampling
     vectors: Vectors
 
+    @property
+    def sensitivity(self) -> float:
+        """In clipping norms."""
+        return sensitivity(self.sampling)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Release:
     """What a listener is told: all that the adversary of the transcript sees. `sums` are `[runs, requests, dim]`.
+
+    The vectors of a shard request stand one after the other in `dim`. `sizes` `[runs]` of the samples are told by the
+    fault `reveal_size` alone.
 
     `requests` are in it since their functions are public (networks, augmentations): the adversary can apply them to
     any record it has in mind.
     """
 
     index: int
-    requests: tuple[Request, ...]
+    requests: tuple[Request | BatchRequest | ShardRequest, ...]
     clip: float
     noise_multiplier: float
     per_run: bool
@@ -72,6 +96,8 @@ class Release:
     noise_by: str = "clip"
     accounted: bool = True
     noise_seeds: int | None = None
+    sizes: Tensor | None = None
+    apart: bool = False
 
 
 Listener = Callable[[Release], None]
@@ -101,6 +127,8 @@ class Door:
         self.__members = included.cpu().numpy()
         self.__randomness = randomness
         self.__listeners = tuple(listeners)
+        self.__shards: Padded | None = None
+        self.__learners: Parameters = {}
 
     def poisson(self, group: Group, batch: int) -> Poisson:
         """The sample of which `batch` records are expected."""
@@ -134,11 +162,7 @@ class Door:
         under new noise and enters nothing in the ledger; `noise_seeds` draws the noise of a request from a generator
         that was seeded with one of so many numbers, which `requests_per_seed` consecutive requests share.
         """
-        if not clip > 0:
-            raise BadConfig(f"clip={clip:g}: must be positive")
-        sound = accounted and noise_by == "clip" and again is None and noise_seeds is None
-        if self.__randomness.from_operating_system and not sound:
-            raise BadConfig("a variant as published keeps no guarantee: it can be audited, not used for a release")
+        self._check(clip, sound=accounted and noise_by == "clip" and again is None and noise_seeds is None)
         events = [
             Event(
                 group=request.group,
@@ -156,52 +180,147 @@ class Door:
         if again is not None:
             taken, events = self._draw(requests, dim, again)[0], []
         if noise_seeds is not None:
-            noise = self._draw_from_seeds(len(requests), dim, index, noise_seeds, requests_per_seed)
-        add_up = self._sum_per_run if per_run else self._sum_shared
+            shape = (self.num_runs, len(requests), dim)
+            noise = draw_from_seeds(self.__randomness, shape, index, noise_seeds, requests_per_seed)
         sums = torch.zeros(self.num_runs, len(requests), dim, device=self.device)
         norms = torch.full((self.num_runs, len(requests), 1), clip, device=self.device)
         for position, (request, sample) in enumerate(zip(requests, taken, strict=True)):
-            add_up(sums[:, position], request, sample, clip, size)
+            parts = partial(
+                (clipped_per_run if per_run else clipped_shared),
+                self.__pool, self._records(request.group).start, request.vectors, sample, clip, size,
+            )  # fmt: skip
+            add_up(sums[:, position], parts())
             if noise_by == "batch-max":
-                norms[:, position, 0] = self._largest_norms(request, sample, clip, size, per_run=per_run)
-        scales = [noise_multiplier * sensitivity(request.sampling) for request in requests]
+                norms[:, position, 0] = largest_norms(parts(), self.num_runs, self.device)
+        scales = [noise_multiplier * request.sensitivity for request in requests]
         sums += to_device(noise, self.device) * norms * torch.tensor(scales, device=self.device).view(1, -1, 1)
         self.ledger.write(events)
-        release = Release(
-            index=index,
-            requests=tuple(requests),
-            clip=clip,
-            noise_multiplier=noise_multiplier,
-            per_run=per_run,
-            sums=sums,
-            noise_by=noise_by,
-            accounted=accounted,
-            noise_seeds=noise_seeds,
+        self._tell(
+            Release(
+                index=index,
+                requests=tuple(requests),
+                clip=clip,
+                noise_multiplier=noise_multiplier,
+                per_run=per_run,
+                sums=sums,
+                noise_by=noise_by,
+                accounted=accounted,
+                noise_seeds=noise_seeds,
+            )
         )
-        for listener in self.__listeners:
-            listener(release)
+        return sums
+
+    def release_batch(
+        self,
+        request: BatchRequest,
+        *,
+        dim: int,
+        clip: float,
+        noise_multiplier: float,
+        accounted: bool = True,
+        reveal_size: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        """One noisy vector `[runs, dim]` of a fresh sample of every run, of sensitivity 2C.
+
+        Unsound, to be audited: `accounted=False`, and `reveal_size`, which also returns the sizes `[runs]`.
+        """
+        self._check(clip, sound=accounted and not reveal_size)
+        event = Event(
+            group=request.group,
+            sampling=request.sampling,
+            noise_multiplier=noise_multiplier,
+            accounted=accounted,
+            of="batch",
+        )
+        index = self.ledger.num_releases
+        (sample,), noise = self._draw([request], dim, index)
+        records = gather(self.__pool, sample, self._records(request.group).start)
+        found = clip_vectors(request.vector(records.images, records.labels, records.present), clip)
+        sums = found + to_device(noise[:, 0], self.device) * (noise_multiplier * clip * request.sensitivity)
+        sizes = records.present.sum(1) if reveal_size else None
+        self.ledger.write([event])
+        told = Release(
+            index=index, requests=(request,), clip=clip, noise_multiplier=noise_multiplier, per_run=True,
+            sums=sums.unsqueeze(1), accounted=accounted, sizes=sizes,
+        )  # fmt: skip
+        self._tell(told)
+        return sums, sizes
+
+    def release_shards(
+        self, request: ShardRequest, *, dim: int, clip: float, noise_multiplier: float, apart: bool = False
+    ) -> Tensor:
+        """Noisy vectors `[runs, count, dim]` of the learner of a shard that is drawn afresh in every run.
+
+        Unsound, to be audited: with `apart`, each vector gets the noise of a release of its own, and the ledger says
+        that each was drawn by itself.
+        """
+        self._check(clip, sound=not apart)
+        check_shards(request.shards, self.class_sizes)
+        event = Event(group=request.group, sampling=request.sampling, noise_multiplier=noise_multiplier, of="shard")
+        index = self.ledger.num_releases
+        if self.__shards is None:
+            by_shard = shard_members(self.__members, request.shards, self.__randomness)
+            self.__shards = gather(self.__pool, by_shard)
+        if not self.__learners:
+            units = self.num_runs * request.shards
+            self.__learners = {name: value.expand(units, *value.shape) for name, value in request.start.items()}
+        records = self.__shards
+        self.__learners = request.learn(self.__learners, records.images, records.labels, records.present)
+        drawn, noise = draw_shards(self.__randomness, request, dim, index)
+        units = to_device(drawn, self.device)
+        found = clip_vectors(request.vectors({name: value[units] for name, value in self.__learners.items()}), clip)
+        together = 2.0 if apart else request.sensitivity
+        sums = found + to_device(noise, self.device) * (noise_multiplier * clip * together)
+        self.ledger.write([event] * (request.count if apart else 1))
+        told = Release(
+            index=index, requests=(request,), clip=clip, noise_multiplier=noise_multiplier, per_run=True,
+            sums=sums.flatten(1).unsqueeze(1), apart=apart,
+        )  # fmt: skip
+        self._tell(told)
         return sums
 
     def keep_ledger(self, track: Track) -> Track:
         """A track that keeps the ledger with the loop's state: who resumes goes on with its counts and streams."""
 
-        def kept(name: str, total: int, state: dict[str, Tensor]) -> Iterator[int]:
+        def keep(state: dict[str, Tensor]) -> None:
             state["ledger"] = self.ledger.to_tensor()
+            state.update({BEHIND_THE_DOOR + name: value for name, value in self.__learners.items()})
+
+        def restore(state: dict[str, Tensor]) -> None:
+            self.ledger = Ledger.from_tensor(state["ledger"])
+            kept = {name: value for name, value in state.items() if name.startswith(BEHIND_THE_DOOR)}
+            self.__learners = {name.removeprefix(BEHIND_THE_DOOR): value for name, value in kept.items()}
+
+        def kept(name: str, total: int, state: dict[str, Tensor]) -> Iterator[int]:
+            keep(state)
             restored = False
             for step in track(name, total, state):
                 if not restored:
-                    self.ledger, restored = Ledger.from_tensor(state["ledger"]), True
+                    restore(state)
+                    restored = True
                 yield step
-                state["ledger"] = self.ledger.to_tensor()
+                keep(state)
             if not restored:
-                self.ledger = Ledger.from_tensor(state["ledger"])
+                restore(state)
 
         return kept
+
+    def _check(self, clip: float, *, sound: bool) -> None:
+        if not clip > 0:
+            raise BadConfig(f"clip={clip:g}: must be positive")
+        if self.__randomness.from_operating_system and not sound:
+            raise BadConfig("a variant as published keeps no guarantee: it can be audited, not used for a release")
+
+    def _tell(self, release: Release) -> None:
+        for listener in self.__listeners:
+            listener(release)
 
     def _records(self, group: Group) -> slice:
         return slice(0, self.__pool.num_records) if group is None else self.__pool.class_slices[group]
 
-    def _draw(self, requests: Sequence[Request], dim: int, index: int) -> tuple[list[np.ndarray], np.ndarray]:
+    def _draw(
+        self, requests: Sequence[Request | BatchRequest], dim: int, index: int
+    ) -> tuple[list[np.ndarray], np.ndarray]:
         """Who of which run takes part, bool `[runs, records of the group]` for each request; and standard normal noise.
 
         Every record of a group has a coin in every run, so that a member more or less changes no other's.
@@ -214,71 +333,7 @@ class Door:
             generator.random(out=coins[run])
             generator.standard_normal(dtype=np.float32, out=noise[run])
         parts = np.split(coins, ends[:-1], axis=1)
-        return [_take(*each) for each in zip(members, parts, (r.sampling for r in requests), strict=True)], noise
-
-    def _draw_from_seeds(
-        self, requests: int, dim: int, index: int, noise_seeds: int, requests_per_seed: int
-    ) -> np.ndarray:
-        """Noise `[runs, requests, dim]`, a function of one of so many seeds for each block of requests."""
-        num_blocks = -(-requests // requests_per_seed)
-        drawn = [
-            generator.integers(noise_seeds, size=num_blocks)
-            for generator in self.__randomness.each_private("noise seeds", index)
-        ]
-        seeds = np.repeat(np.array(drawn), requests_per_seed, axis=1)[:, :requests]
-        return seeded_noise(seeds.ravel(), dim).reshape(self.num_runs, requests, dim)
-
-    def _sum_shared(self, sums: Tensor, request: Request, sample: np.ndarray, clip: float, size: int) -> None:
-        for weights, clipped in self._clipped_shared(request, sample, clip, size):
-            sums += weights @ clipped
-
-    def _sum_per_run(self, sums: Tensor, request: Request, sample: np.ndarray, clip: float, size: int) -> None:
-        for weights, clipped in self._clipped_per_run(request, sample, clip, size):
-            sums += torch.einsum("rk,rkd->rd", weights, clipped)
-
-    def _largest_norms(self, request: Request, sample: np.ndarray, clip: float, size: int, *, per_run: bool) -> Tensor:
-        """S_dyn of Dyn-PSG: the largest clipped norm in each run's sample, 0 where that is empty; it is private."""
-        parts = (self._clipped_per_run if per_run else self._clipped_shared)(request, sample, clip, size)
-        largest = torch.zeros(self.num_runs, device=self.device)
-        for weights, clipped in parts:
-            largest = torch.maximum(largest, (weights * torch.linalg.vector_norm(clipped, dim=-1)).amax(1))
-        return largest
-
-    def _clipped_shared(
-        self, request: Request, sample: np.ndarray, clip: float, size: int
-    ) -> Iterator[tuple[Tensor, Tensor]]:
-        """Part by part: in whose sample records are, `[runs, part]`, and their clipped vectors, `[part, dim]`."""
-        union = np.flatnonzero(sample.any(0))
-        first = self._records(request.group).start
-        for start in range(0, len(union), size):
-            part = union[start : start + size]
-            where = to_device(part + first, self.device)
-            vectors = request.vectors(self.__pool.images[where], self.__pool.labels[where])
-            yield to_device(sample[:, part].astype(np.float32), self.device), clip_vectors(vectors, clip)
-
-    def _clipped_per_run(
-        self, request: Request, sample: np.ndarray, clip: float, size: int
-    ) -> Iterator[tuple[Tensor, Tensor]]:
-        """As `_clipped_shared`, with vectors `[runs, part, dim]` of each run's own network."""
-        first = self._records(request.group).start
-        counts = sample.sum(1)
-        # The sampled records first, filled up with others of weight 0.
-        order = np.argsort(~sample, axis=1, kind="stable")[:, : counts.max(initial=0)]
-        weights = (np.arange(order.shape[1]) < counts[:, None]).astype(np.float32)
-        for start in range(0, order.shape[1], size):
-            where = to_device(order[:, start : start + size] + first, self.device)
-            vectors = request.vectors(self.__pool.images[where], self.__pool.labels[where])
-            yield to_device(weights[:, start : start + size], self.device), clip_vectors(vectors, clip)
-
-
-def _take(members: np.ndarray, coins: np.ndarray, sampling: Sampling) -> np.ndarray:
-    """Who of the members is in the sample, bool `[runs, records]`."""
-    match sampling:
-        case Poisson(rate=rate):
-            return members & (coins < rate)
-        case FixedSize(batch=batch, population=population):
-            places = batch * coins.shape[1] // population  # rounded down: never a higher rate than is accounted
-            return members & (np.argsort(np.argsort(coins, axis=1), axis=1) < places)
+        return [take(*each) for each in zip(members, parts, (r.sampling for r in requests), strict=True)], noise
 
 
 def class_sampling(class_sizes: tuple[float, ...], group: Group, batch: int) -> Poisson:
@@ -290,14 +345,3 @@ def class_sampling(class_sizes: tuple[float, ...], group: Group, batch: int) -> 
             "(in the membership game half of those in the pool); choose a smaller batch or a larger pool"
         )
     return Poisson(rate=batch / size)
-
-
-def clip_vectors(vectors: Tensor, clip: float) -> Tensor:
-    """Scale vectors along the last axis to norm `clip` at most; what has no finite norm counts as zero."""
-    norms = torch.linalg.vector_norm(vectors, dim=-1, keepdim=True)
-    return torch.where(norms.isfinite(), vectors * (clip / norms.clamp(min=clip)), 0.0)
-
-
-def sensitivity(sampling: Sampling) -> float:
-    """In clipping norms: to replace a record is to remove one and to add one."""
-    return 2.0 if isinstance(sampling, FixedSize) else 1.0

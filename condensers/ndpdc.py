@@ -23,11 +23,12 @@ from condensers.dm import Embedder, augmented, embed_in_chunks, make_embedder, m
 from condensers.fields import check_choice, check_numbers
 from condensers.initial import balanced_labels, initial_noise, validate_private_size
 from condensers.ledger import Entries, Event
-from condensers.mechanism import Door, Request, class_sampling, clip_vectors
+from condensers.mechanism import Door, Request, class_sampling
 from condensers.networks import KINDS, Network, Parameters, draw_parameters
 from condensers.pool import CondensedBatch
 from condensers.randomness import PublicRandomness
 from condensers.registry import Track, condenser
+from condensers.samples import clip_vectors
 
 
 @dataclass(frozen=True, kw_only=True)

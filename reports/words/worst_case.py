@@ -34,6 +34,7 @@ SCORES = {
     "spread": "largest minus smallest projection on the canary over the steps, which noise used twice cannot hide",
     "reference": "largest gap to a run known to hold no records, which noise shared by runs cannot hide",
     "energy": "largest squared length at right angles to the canary, which shows noise of another size than claimed",
+    "size": "sum of the sizes of all samples, where the method tells them",
     "seed search": "in how many releases the canary and one of the few seeds of the noise explain the transcript",
 }
 

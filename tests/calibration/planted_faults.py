@@ -21,16 +21,17 @@ from audit.games.transcript.experiment import CHOOSE_ON, Attempt, Experiment, li
 from audit.statistics.estimators.curve import CurveTest, refute_curve
 from audit.statistics.estimators.evidence import RunEvidence
 from audit.statistics.estimators.thresholds import Split
-from condensers import mechanism, ndpdc
+from condensers import mechanism, ndpdc, sums
 from condensers.ledger import Ledger
-from condensers.mechanism import Door, clip_vectors
+from condensers.mechanism import Door
 from condensers.randomness import Randomness
 from condensers.registry import condense_runs, get_method
+from condensers.samples import clip_vectors
 
 # σ calibrated to ε at δ = 1e-5 for 10 steps at rate ½: audit worst-case --method ldpdc --epsilon 8
 NOISE = {1.0: 6.178, 8.0: 1.2}
 CLASSES, SHAPE = 2, (1, 8, 8)
-draw, write, add_up = Door._draw, Ledger.write, Door._sum_shared
+draw, write, add_up = Door._draw, Ledger.write, sums.add_up
 Plant = Callable[[], contextlib.AbstractContextManager[object]]
 
 
@@ -68,26 +69,33 @@ def noise_used_at_every_step() -> Iterator[None]:
 
 
 def clipping_skipped():
-    return mock.patch.object(mechanism, "clip_vectors", lambda vectors, _: vectors)
+    return mock.patch.object(sums, "clip_vectors", lambda vectors, _: vectors)
 
 
 def clip_norm_twice_what_the_noise_is_scaled_by():
-    return mock.patch.object(mechanism, "clip_vectors", lambda vectors, clip: clip_vectors(vectors, 2 * clip))
+    return mock.patch.object(sums, "clip_vectors", lambda vectors, clip: clip_vectors(vectors, 2 * clip))
 
 
 @contextlib.contextmanager
 def clipping_after_the_sum() -> Iterator[None]:
-    def faulty(self, sums, request, sample, clip, size):
-        add_up(self, sums, request, sample, 1e9, size)
-        sums.copy_(clip_vectors(sums, clip))
+    clips = []
 
-    with mock.patch.object(Door, "_sum_shared", faulty):
+    def unclipped(vectors, clip):
+        clips.append(clip)
+        return vectors
+
+    def faulty(totals, parts):
+        add_up(totals, parts)
+        if clips:
+            totals.copy_(clip_vectors(totals, clips[-1]))
+
+    with mock.patch.object(sums, "clip_vectors", unclipped), mock.patch.object(mechanism, "add_up", faulty):
         yield
 
 
 def sampling_rate_understated():
     """Everybody is taken, where the ledger says half."""
-    return mock.patch.object(mechanism, "_take", lambda members, *_: members)
+    return mock.patch.object(mechanism, "take", lambda members, *_: members)
 
 
 def fixed_size_accounted_as_poisson():
@@ -96,7 +104,7 @@ def fixed_size_accounted_as_poisson():
     def faulty(members, coins, _):
         return members & (np.argsort(np.argsort(np.where(members, coins, np.inf), axis=1), axis=1) < 10)
 
-    return mock.patch.object(mechanism, "_take", faulty)
+    return mock.patch.object(mechanism, "take", faulty)
 
 
 def steps_under_counted():

@@ -5,10 +5,11 @@ from scipy import stats
 
 from condensers.errors import BadConfig
 from condensers.ledger import EVERYBODY, Event, FixedSize, Ledger, Poisson
-from condensers.mechanism import Door, Release, Request, clip_vectors
+from condensers.mechanism import Door, Release, Request
 from condensers.pool import Pool
 from condensers.randomness import Randomness
 from condensers.registry import untracked
+from condensers.samples import clip_vectors
 
 RUNS = tuple(range(5))
 

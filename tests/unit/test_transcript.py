@@ -13,7 +13,8 @@ from audit.games.transcript.adversary import (
     neighbouring_pools,
 )
 from condensers.ledger import EVERYBODY, Event, FixedSize, Poisson
-from condensers.mechanism import Release, Request, sensitivity
+from condensers.mechanism import Release, Request
+from condensers.samples import sensitivity
 
 
 @pytest.mark.parametrize("design", DESIGNS)

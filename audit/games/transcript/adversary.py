@@ -22,6 +22,7 @@ Scores (higher: the canary was in). A sound mechanism leaves none of them below 
 - "reference": the largest gap to a run known to have no records, which noise shared by runs cannot hide.
 - "energy": the largest squared length of a release at right angles to the canary, in units of the claimed noise. The
   canary adds nothing there, unless it changes the noise.
+- "size", where a published fault tells the sizes of samples: their sum.
 - "seed search", where the noise comes from one of few seeds (reseeded.py): in how many releases the canary and
   one of the seeds explain what was heard.
 """
@@ -33,10 +34,12 @@ import torch
 from torch import Tensor
 
 from audit.games.transcript.reseeded import explained_by_a_seed
+from audit.games.transcript.whole_samples import WholeSamples
 from condensers.ledger import EVERYBODY, Entries, FixedSize
-from condensers.mechanism import Release, Request, clip_vectors, sensitivity
+from condensers.mechanism import Release, Request
 from condensers.pool import Pool
 from condensers.randomness import stream
+from condensers.samples import BatchRequest, ShardRequest, clip_vectors
 
 DESIGNS: dict[str, tuple[str, ...]] = {
     "alone": ("likelihood", "spread", "reference", "energy"),
@@ -55,6 +58,8 @@ PLACES = FIRST_ORDINARY + NUM_ORDINARY
 
 def designs_for(entries: Entries) -> tuple[str, ...]:
     """The designs that are neighbours under the relation of these events."""
+    if any(event.of != "records" for event, _ in entries):
+        return ("alone",)  # with others beside it, what a release is about without the canary is not known in advance
     replacing = any(isinstance(event.sampling, FixedSize) for event, _ in entries)
     return tuple(design for design in DESIGNS if replacing or design != "replaced")
 
@@ -133,7 +138,9 @@ class Eavesdropper:
         self.likelihood, self._gap, self._energy = np.zeros(runs), np.zeros(runs), np.zeros(runs)
         self._low, self._high = np.full(runs, np.inf), np.full(runs, -np.inf)
         self._found: np.ndarray | None = None
-        self.shortest = np.inf  # of the canary's clipped vectors, in clipping norms
+        self._sizes: np.ndarray | None = None
+        self._whole = WholeSamples(pool, trials.canaries)
+        self.shortest = np.inf  # of the canary's clipped vectors, in clipping norms (of a whole sample: of what it may)
         self._squares: list[float] = []
 
     @property
@@ -149,20 +156,27 @@ class Eavesdropper:
             if len(rows):
                 self._hear(release, request, position, rows)
 
-    def _hear(self, release: Release, request: Request, position: int, rows: np.ndarray) -> None:
+    def _hear(
+        self, release: Release, request: Request | BatchRequest | ShardRequest, position: int, rows: np.ndarray
+    ) -> None:
         """In units of the clipping norm."""
         sums = release.sums[:, position].double() / release.clip
+        others, other = self._trials.others, None
+        if isinstance(request, Request):
+            canary = self._vectors(release, request, self._trials.canaries, rows)
+            other = None if others is None else self._vectors(release, request, others, rows)
+            full = 1.0
+        else:
+            without, present = self._whole.expect(release, request)
+            sums, canary, full = sums - without, (present - without)[rows], request.sensitivity
         heard, known = sums[rows], sums[-1]
-        canary = self._vectors(release, request, self._trials.canaries, rows)
         length = torch.linalg.vector_norm(canary, dim=-1)
         direction = canary / length.clamp(min=1e-30).unsqueeze(-1)
         along = (heard * direction).sum(-1)
-        noise = release.noise_multiplier * sensitivity(request.sampling)
+        noise = release.noise_multiplier * (2.0 if release.apart else request.sensitivity)
         beside = (heard.square().sum(-1) - along.square()).clamp(min=0.0) / noise**2
-        self.shortest = min(self.shortest, float(length.min()))
-        self._squares.append(float(length.square().mean()))
-        others = self._trials.others
-        other = None if others is None else self._vectors(release, request, others, rows)
+        self.shortest = min(self.shortest, float(length.min()) / full)
+        self._squares.append(float(length.square().mean()) / full**2)
         ratio = log_likelihood_ratio(
             heard, canary, other, rate=request.sampling.rate, noise=noise, replaced=self._trials.design == "replaced"
         )
@@ -172,6 +186,9 @@ class Eavesdropper:
         self._high[rows] = np.maximum(self._high[rows], projections)
         self._gap[rows] = np.maximum(self._gap[rows], (along - direction @ known).abs().cpu().numpy())
         self._energy[rows] = np.maximum(self._energy[rows], beside.cpu().numpy())
+        if release.sizes is not None:
+            self._sizes = np.zeros(len(self.likelihood)) if self._sizes is None else self._sizes
+            self._sizes[rows] += release.sizes.cpu().numpy()[rows]
         if release.noise_seeds is not None:
             found = explained_by_a_seed(heard.cpu().numpy(), canary.cpu().numpy(), noise, release.noise_seeds)
             self._found = np.zeros(len(self.likelihood)) if self._found is None else self._found
@@ -196,7 +213,8 @@ class Eavesdropper:
             "energy": self._energy,
         }
         scores = {name: found[name] for name in DESIGNS[self._trials.design]}
-        return scores if self._found is None else {**scores, "seed search": self._found}
+        beside = {"size": self._sizes, "seed search": self._found}
+        return scores | {name: value for name, value in beside.items() if value is not None}
 
 
 def log_likelihood_ratio(
