@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from condensers.errors import BadData
+from condensers.generator import Generators
 from condensers.networks import Stack
 
 
@@ -71,7 +72,8 @@ def sort_by_class(images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
 
 @dataclass(frozen=True, kw_only=True)
 class CondensedBatch:
-    """What a group of runs released: synthetic sets, or networks and empty sets.
+    """What a group of runs released: synthetic sets, with the generators they were sampled from where there are any,
+    or networks and empty sets.
 
     `images` `[runs, m, …]`; `labels` `[runs, m]`, or `[runs, m, classes]` where a method releases soft ones.
     `initial_records` `[runs, m]` says which record each image started from, −1 where it was noise.
@@ -81,6 +83,7 @@ class CondensedBatch:
     labels: Tensor
     initial_records: Tensor
     networks: Stack | None = None
+    generators: Generators | None = None
 
     @staticmethod
     def of_networks(networks: Stack) -> "CondensedBatch":
@@ -94,9 +97,11 @@ class CondensedBatch:
     def joined(batches: "Sequence[CondensedBatch]") -> "CondensedBatch":
         """Of several groups of runs, in turn."""
         stacks = [batch.networks for batch in batches if batch.networks is not None]
+        generators = [batch.generators for batch in batches if batch.generators is not None]
         return CondensedBatch(
             images=torch.cat([batch.images for batch in batches]),
             labels=torch.cat([batch.labels for batch in batches]),
             initial_records=torch.cat([batch.initial_records for batch in batches]),
             networks=Stack.joined(stacks) if stacks else None,
+            generators=Generators.joined(generators) if generators else None,
         )

@@ -13,6 +13,10 @@ its releases as not accounted.
 Differs from the official code: J steps are on the whole set, as in the pseudo-code, and those after a network's last
 sample are left out, since nobody meets that network again.
 
+With a generator as prior the weights of a network are trained in place of the pixels, x_i = G(z_i, y_i; φ) with z_i
+drawn once and fixed; z and the first weights are public. The generator is that of the released code, whose output is
+not squashed (condensers/generator.py).
+
 While all runs have the same network (until it is first trained), a record's gradient is computed once for all of them.
 """
 
@@ -27,7 +31,7 @@ from torch import Tensor
 
 from condensers.errors import BadConfig
 from condensers.fields import check_choice, check_numbers
-from condensers.generator import Generator, adam_step, draw_codes, draw_generator, generate
+from condensers.generator import Generator, adam_step, draw_codes, draw_generator, generate, named, under
 from condensers.gradient_matching import flatten_gradients, gradient_distance, unflatten_gradients
 from condensers.initial import balanced_labels, initial_noise, validate_private_size
 from condensers.ledger import EVERYBODY, Entries, Event
@@ -38,6 +42,7 @@ from condensers.randomness import PublicRandomness
 from condensers.registry import Track, condenser
 
 SCHEDULES = {1: (1, 1), 10: (10, 50), 20: (20, 25), 50: (50, 10)}  # (T, J) by images per class, C.3
+PRIOR_SCHEDULE = (2, 10)  # main_prior.py of the released code, whatever the images per class
 PRIORS = ("none", "generator")
 SMALL_SCHEDULE = {"iterations": 5, "outer": 2, "batches": 1, "inner": 1}
 PRESETS: dict[str, dict[str, Any]] = {
@@ -107,6 +112,8 @@ class PsgConfig:
 
     @property
     def _schedule(self) -> tuple[int, int]:
+        if self.prior == "generator":
+            return PRIOR_SCHEDULE
         return SCHEDULES[max(ipc for ipc in SCHEDULES if ipc <= self.ipc)]
 
     @property
@@ -168,14 +175,14 @@ def match_private_gradients(
     def draw_network(number: int) -> Parameters:
         return draw_parameters(network, [randomness.public("network", number)], door.device)
 
-    state = {**synthetic.state, **_named("network", draw_network(0))}
+    state = {**synthetic.state, **named("network", draw_network(0))}
     per_round = config.num_outer * config.batches
     for step in track("condense", config.num_rounds * per_round, state):
         number, within = divmod(step, per_round)
         outer, batch = divmod(within, config.batches)
         if within == 0:
-            state.update(_named("network", draw_network(number)))
-        parameters = _under("network", state)
+            state.update(named("network", draw_network(number)))
+        parameters = under("network", state)
         request = Request(
             group=EVERYBODY,
             sampling=sampling,
@@ -195,7 +202,7 @@ def match_private_gradients(
         synthetic.move(state, gradient, step)
         if batch == config.batches - 1 and outer < config.num_outer - 1:
             trained = _train(network, parameters, synthetic.images(state), labels, config, size)
-            state.update(_named("network", trained))
+            state.update(named("network", trained))
     return CondensedBatch(
         images=synthetic.images(state),
         labels=labels,
@@ -291,8 +298,14 @@ def _pixels(door: Door, config: PsgConfig, labels: Tensor, randomness: PublicRan
 
 def _generated(door: Door, config: PsgConfig, labels: Tensor, randomness: PublicRandomness) -> Synthetic:
     """A generator's weights, its codes fixed and public (Algorithm 2, "zi is fixed"); Adam (C.3)."""
+    if len(door.input_shape) != 3:
+        raise BadConfig("prior=generator: it makes images, which do not fit records of a table; use prior=none")
     generator = Generator(
-        input_shape=door.input_shape, num_classes=door.num_classes, latent=LATENT, width=config.generator_width
+        input_shape=door.input_shape,
+        num_classes=door.num_classes,
+        latent=LATENT,
+        width=config.generator_width,
+        squashed=False,
     )
     codes = draw_codes(generator, labels[0], randomness.public("generator codes"))
     first = draw_generator(generator, randomness.public("generator"), door.device)
@@ -301,30 +314,20 @@ def _generated(door: Door, config: PsgConfig, labels: Tensor, randomness: Public
 
     def images(state: dict[str, Tensor]) -> Tensor:
         with torch.no_grad():
-            return generate(generator, _under("generator", state), codes)
+            return generate(generator, under("generator", state), codes)
 
     def move(state: dict[str, Tensor], gradient: Tensor, step: int) -> None:
-        own = {name: value.detach().requires_grad_() for name, value in _under("generator", state).items()}
+        own = {name: value.detach().requires_grad_() for name, value in under("generator", state).items()}
         moved = torch.autograd.grad(generate(generator, own, codes), list(own.values()), gradient)
         weights, first, second = adam_step(
-            _under("generator", state),
-            _under("first moment", state),
-            _under("second moment", state),
+            under("generator", state),
+            under("first moment", state),
+            under("second moment", state),
             dict(zip(own, moved, strict=True)),
             step=step + 1,
             learning_rate=config.generator_learning_rate,
         )
-        state.update(
-            {**_named("generator", weights), **_named("first moment", first), **_named("second moment", second)}
-        )
+        state.update({**named("generator", weights), **named("first moment", first), **named("second moment", second)})
 
-    start = {**_named("generator", weights), **_named("first moment", still), **_named("second moment", still)}
+    start = {**named("generator", weights), **named("first moment", still), **named("second moment", still)}
     return Synthetic(state=start, images=images, move=move)
-
-
-def _named(prefix: str, parameters: Parameters) -> dict[str, Tensor]:
-    return {f"{prefix}.{name}": value for name, value in parameters.items()}
-
-
-def _under(prefix: str, state: dict[str, Tensor]) -> Parameters:
-    return {name.removeprefix(f"{prefix}."): value for name, value in state.items() if name.startswith(f"{prefix}.")}

@@ -9,7 +9,8 @@ and has the public streams only:
 
     (door, config, *, randomness, track) -> CondensedBatch
 
-A method releases synthetic sets, or (`releases="network"`) networks that it trained itself.
+A method releases synthetic sets, or (`releases="generator"`) generators and a set sampled from each, or
+(`releases="network"`) networks that it trained itself.
 
 `plan(config, class_sizes)` says which events it will make at the door; calibration rests on it, and a contract test
 holds the ledger of what ran against it.
@@ -86,6 +87,10 @@ class Method:
     def private(self) -> bool:
         return self.plan is not None
 
+    @property
+    def makes_set(self) -> bool:
+        return self.releases != "network"
+
 
 _METHODS: dict[str, Method] = {}
 
@@ -152,6 +157,8 @@ def _check_shapes(method: Method, pool: Pool, batch: Any, runs: int) -> None:
         raise BadConfig(f"{method.name} returned {type(batch).__name__}, not a CondensedBatch")
     if (batch.networks is not None) != (method.releases == "network"):
         raise BadConfig(f"{method.name} is to release a {method.releases}, and returned none or another thing")
+    if (batch.generators is not None) != (method.releases == "generator"):
+        raise BadConfig(f"{method.name} is to release a {method.releases}, and returned none or another thing")
     size = batch.images.shape[1] if batch.images.ndim > 1 else 0
     expected = {
         "images": [(runs, size, *pool.images.shape[1:])],
@@ -189,7 +196,7 @@ def get_method(name: str) -> Method:
 
 def require_set(method: Method, instead: str) -> None:
     """Refuse a method that releases no images; `instead` is what can be done with it."""
-    if method.releases != "set":
+    if not method.makes_set:
         raise BadConfig(f"--method {method.name}: it releases a {method.releases}, not a synthetic set; {instead}")
 
 
@@ -207,7 +214,7 @@ def name_of(condenser: Any) -> str:
 
 def _from_outside(name: str, method: Method, checksum: str) -> Method:
     """A method under the name that a person gave, by which a worker finds it again."""
-    needed = [*(["ipc"] if method.releases == "set" else []), *(["noise_multiplier"] if method.private else [])]
+    needed = [*(["ipc"] if method.makes_set else []), *(["noise_multiplier"] if method.private else [])]
     present = {field.name for field in fields(method.config)} if is_dataclass(method.config) else set()
     missing = [field for field in needed if field not in present]
     if missing:

@@ -34,7 +34,7 @@ def resolve_method(
     """The method's config: defaults, then the preset, then flags, then --set."""
     values: dict[str, Any] = {**_preset(method.presets, preset)}
     fields = {field.name for field in dataclasses.fields(method.config)}
-    if method.releases == "set":
+    if method.makes_set:
         values["ipc"] = ipc
     if init is not None:
         values["init"] = init

@@ -98,7 +98,7 @@ def interval_unit(config: AuditConfig, num_runs: int) -> str:
 
 def has_public_randomness(config: AuditConfig) -> bool:
     """Whether runs share networks, augmentations and starting noise with others."""
-    return not config.independent_randomness and get_method(config.method).releases == "set"
+    return not config.independent_randomness and get_method(config.method).makes_set
 
 
 def num_public_draws(config: AuditConfig) -> int:

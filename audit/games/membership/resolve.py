@@ -40,7 +40,7 @@ def resolve_config(
     """Check the specification, load the pool, and fix everything that determines the result."""
     attack, method = get_attack(attack_name or spec.COMMAND), get_method(spec.method)
     changes = own_settings(spec.settings)
-    victims = {"victim.": VictimConfig} if method.releases == "set" else {}
+    victims = {"victim.": VictimConfig} if method.makes_set else {}
     settings.check_changes(changes, {"": method.config, **victims, "attack.": attack.config})
     _check_released(method, spec)
     if spec.level not in attack.levels:
