@@ -106,7 +106,7 @@ def condense_dp_merf(door: Door, config: DpMerfConfig, *, randomness: PublicRand
 
     def embed(images: Tensor) -> Tensor:
         """φ(x) of flat images in [−1, 1], norm 1 (`rff_sphere`)."""
-        angles = (images + 1) / 2 @ frequencies
+        angles = (images + 1) / 2 @ frequencies.to(images.dtype)
         return torch.cat([angles.cos(), angles.sin()], -1) / sqrt(half)
 
     def vectors(images: Tensor, labels: Tensor) -> Tensor:
@@ -122,7 +122,8 @@ def condense_dp_merf(door: Door, config: DpMerfConfig, *, randomness: PublicRand
             state["embedding"] = sums[:, 0] / sum(door.class_sizes)
         labels = studio.labels(step, config.batch_generated)
         codes, own = studio.codes(step, labels), studio.leaves(state)
-        features = embed(generate(generator, own, codes).flatten(2))
+        # In double precision: Adam divides by the size of a gradient, and small ones are differences of large numbers.
+        features = embed(generate(generator, own, codes).flatten(2).double())
         shares = torch.nn.functional.one_hot(labels, door.num_classes).to(features) / len(labels)
         found = torch.einsum("rif,ic->rcf", features, shares).flatten(1)
         loss = (state["embedding"] - found).square().sum()

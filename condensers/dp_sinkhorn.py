@@ -155,9 +155,9 @@ def sinkhorn_gradient(
     label_gap = 2 * config.label_weight**2 + 2 * config.mixture * config.label_weight
     for start in range(0, len(made), size):
         part = slice(start, start + size)
-        leaf = made[part].detach().requires_grad_()
-        here = present[part].float()
-        weights = torch.full((len(leaf), count), 1 / count, device=made.device)
+        # Double precision: costs are thousands of times the regularisation that they are divided by.
+        leaf, seen, here = made[part].detach().double().requires_grad_(), images[part].double(), present[part].double()
+        weights = torch.full((len(leaf), count), 1 / count, dtype=torch.float64, device=made.device)
         if config.size == "realised":
             taken = torch.arange(count, device=made.device) < here.sum(1, keepdim=True)
             weights = taken / taken.sum(1, keepdim=True).clamp(min=1)
@@ -165,13 +165,13 @@ def sinkhorn_gradient(
         first, last = leaf[:, :count], leaf[:, alternates:]
         to_records = (labels[:count, None] != own[part].unsqueeze(1)) * label_gap
         to_made = (labels[:count, None] != labels[None, alternates:]) * label_gap
-        cost = transport_cost(first, images[part], to_records, config.mixture)
+        cost = transport_cost(first, seen, to_records, config.mixture)
         loss = 2 * (_plan(config, cost, weights, shares) * cost).sum()
         if alternates:
             cost = transport_cost(first, last, to_made.expand(len(leaf), -1, -1), config.mixture)
             loss = loss - (_plan(config, cost, weights, weights) * cost).sum()
         (found,) = torch.autograd.grad(loss, leaf)
-        parts.append(found)
+        parts.append(found.to(made.dtype))
     return torch.cat(parts)
 
 

@@ -1,10 +1,10 @@
-"""Matching training trajectories: Cazenavette et al., Dataset Distillation by Matching Training Trajectories, CVPR 2022.
+"""MTT: Cazenavette et al., Dataset Distillation by Matching Training Trajectories, CVPR 2022.
 
 An expert is a network that trains on the records; its weights after every epoch are its trajectory. A step takes the
 expert at a random epoch, trains a student from there on the synthetic images for N steps with a learned learning rate,
 and moves the images so that the student ends near where the expert was M epochs later (Algorithm 1):
 
-    L = ‖θ̂_{t+N} − θ*_{t+M}‖² / ‖θ*_t − θ*_{t+M}‖²                                                              (Eq. (2))
+    L = ‖θ̂_{t+N} − θ*_{t+M}‖² / ‖θ*_t − θ*_{t+M}‖²                                                          (Eq. (2))
 
 Every run trains experts on its own members. The released code (GeorgeCazenavette/mtt-distillation) stores 100 experts
 beforehand. Here one is held at a time, `steps_per_expert` steps are matched with it, and the next one is trained, so
@@ -122,9 +122,12 @@ def condense_mtt(
     size = sum(value[0].numel() for value in like.values())
     rates = torch.full((runs,), config.student_learning_rate, device=device)
     state = {
-        "images": images, "velocity": torch.zeros_like(images), "rates": rates, "rate velocity": torch.zeros_like(rates),
+        "images": images,
+        "velocity": torch.zeros_like(images),
+        "rates": rates,
+        "rate velocity": torch.zeros_like(rates),
         "trajectory": torch.zeros(runs, config.num_epochs + 1, size, device=device),
-    }  # fmt: skip
+    }
     for step in track("condense", config.iterations, state):
         number, within = divmod(step, config.steps_per_expert)
         if within == 0:

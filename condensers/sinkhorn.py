@@ -21,7 +21,8 @@ def transport_plan(cost: Tensor, left: Tensor, right: Tensor, *, regularisation:
     """The plan `[problems, n, k]` between weights `[problems, n]` and `[problems, k]`, of sum 1 or 0."""
     with torch.no_grad():
         log_left, log_right = ((each + SMALLEST_WEIGHT).log() for each in (left, right))
-        largest = cost.flatten(1).amax(1).clamp(min=regularisation)
+        there = (left > 0).unsqueeze(2) & (right > 0).unsqueeze(1)
+        largest = torch.where(there, cost, 0.0).flatten(1).amax(1).clamp(min=regularisation)
         potential = torch.zeros_like(left)
         other = torch.zeros_like(right)
         for number in range(iterations):

@@ -26,6 +26,16 @@ SMALL = {
     "batches": 2,
     "optimisation_steps": 4,
     "auxiliary_images": 9,
+    "features": 20,
+    "epochs": 2,
+    "order": 2,
+    "product_order": 2,
+    "warm_up": 1,
+    "critic_steps": 2,
+    "shards": 3,
+    "batch_generated": 4,
+    "generator": "mlp",
+    "sinkhorn_iterations": 4,
 }
 PRIVATE = [method for method in all_methods().values() if method.private]
 
