@@ -40,12 +40,12 @@ def discriminate(parameters: Parameters, inputs: Tensor) -> Tensor:
     return torch.baddbmm(parameters["last.bias"].unsqueeze(1), hidden, parameters["last.weight"]).squeeze(2)
 
 
-def gradients_of_real(parameters: Parameters, inputs: Tensor) -> Parameters:
-    """∇ of −ln σ(D(x)) of every input by itself, tensors `[learners, k, …]`; the chain rule written out."""
+def gradients_of_each(parameters: Parameters, inputs: Tensor, *, real: bool) -> Parameters:
+    """∇ of −ln σ(D(x)), or of −ln(1 − σ(D(x))) for what is not `real`, of every input by itself: `[learners, k, …]`."""
     before = torch.baddbmm(parameters["first.bias"].unsqueeze(1), inputs, parameters["first.weight"])
     hidden = before.relu()
     logits = torch.baddbmm(parameters["last.bias"].unsqueeze(1), hidden, parameters["last.weight"])
-    slope = logits.sigmoid() - 1
+    slope = logits.sigmoid() - float(real)  # the chain rule written out
     inner = slope * parameters["last.weight"].transpose(1, 2) * (before > 0)
     return {
         "first.weight": inputs.unsqueeze(3) * inner.unsqueeze(2),

@@ -1,7 +1,7 @@
 """DP-CGAN: Torkzadehmahani, Kairouz, Paten, Differentially Private Synthetic Data and Label Generation, CVPR-W 2019.
 
 A conditional GAN whose discriminator is trained by DP-SGD: the gradient of the loss on every real record is clipped and
-the sum is noisy, the gradient of the loss on generated images is post-processing and is clipped as a whole. The
+the sum is noisy. Gradients of the loss on generated images are post-processing; they are clipped one by one too. The
 generator learns from the discriminator alone. Settings of the released code (reihaneh-torkzadehmahani/DP-CGAN at
 639ce4d, DP_CGAN_RdpAcc.py): one hidden layer of 128, z of 100 uniform numbers, σ = 1.12, C = 1.1, batches of 600, SGD
 from .1 to .052 over 10 000 steps, Adam .001 for the generator.
@@ -21,11 +21,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from condensers.discriminator import discriminate, draw_discriminator, gradients_of_real, with_labels
+from condensers.discriminator import discriminate, draw_discriminator, gradients_of_each, with_labels
 from condensers.fields import check_choice, check_numbers
 from condensers.generation import GeneratorConfig, State, Studio
 from condensers.generator import adam_step, generate, named, under
-from condensers.gradient_matching import flatten_gradients, unflatten_gradients
+from condensers.gradient_matching import unflatten_gradients
 from condensers.initial import validate_noise
 from condensers.ledger import EVERYBODY, Entries, Event
 from condensers.mechanism import Door, Request, class_sampling
@@ -121,11 +121,9 @@ def condense_dp_cgan(door: Door, config: DpCganConfig, *, randomness: PublicRand
     for step in track("condense", config.iterations, state):
         labels = studio.labels(step, config.batch_generated)
         codes, judge = studio.codes(step, labels), under("D", state)
-        own = {name: value.detach().requires_grad_() for name, value in judge.items()}
         fake = with_labels(studio.images(state, codes), labels.expand(runs, -1), door.num_classes)
-        loss = F.softplus(discriminate(own, fake)).mean(1).sum()
-        on_fake = dict(zip(own, torch.autograd.grad(loss, list(own.values())), strict=True))
-        clipped = unflatten_gradients(clip_vectors(flatten_gradients(on_fake), config.clip), judge)
+        on_fake = flatten_each(gradients_of_each(judge, fake, real=False), tuple(sorted(judge)))
+        clipped = unflatten_gradients(clip_vectors(on_fake, config.clip).mean(1), judge)
         noisy = release(door, config, judge)
         moved = {name: judge[name] - config.rate(step) * (noisy[name] / config.batch + clipped[name]) for name in judge}
         state.update(named("D", moved))
@@ -189,5 +187,9 @@ def _ask(
 def _flat(images: Tensor, labels: Tensor, *, judge: Parameters, names: tuple[str, ...]) -> Tensor:
     """Gradients of records under their run's discriminator, `[runs, records, dim]`."""
     classes = judge["first.weight"].shape[1] - images[0, 0].numel()
-    found = gradients_of_real(judge, with_labels(images, labels, classes))
+    return flatten_each(gradients_of_each(judge, with_labels(images, labels, classes), real=True), names)
+
+
+def flatten_each(found: Parameters, names: tuple[str, ...]) -> Tensor:
+    """One vector for every input, `[learners, k, dim]`."""
     return torch.cat([found[name].flatten(2) for name in names], 2)

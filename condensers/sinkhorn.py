@@ -8,8 +8,6 @@ one-hot labels times 15 stand beside the pixels. The gradient at points is that 
 import torch
 from torch import Tensor
 
-SMALLEST_WEIGHT = 1e-30
-
 
 def transport_cost(left: Tensor, right: Tensor, apart: Tensor, mixture: float) -> Tensor:
     """`[problems, n, k]` of flat points `[problems, n, d]` and `[problems, k, d]`; `apart` where labels differ."""
@@ -20,7 +18,7 @@ def transport_cost(left: Tensor, right: Tensor, apart: Tensor, mixture: float) -
 def transport_plan(cost: Tensor, left: Tensor, right: Tensor, *, regularisation: float, iterations: int) -> Tensor:
     """The plan `[problems, n, k]` between weights `[problems, n]` and `[problems, k]`, of sum 1 or 0."""
     with torch.no_grad():
-        log_left, log_right = ((each + SMALLEST_WEIGHT).log() for each in (left, right))
+        log_left, log_right = left.log(), right.log()  # −∞ for who is absent
         there = (left > 0).unsqueeze(2) & (right > 0).unsqueeze(1)
         largest = torch.where(there, cost, 0.0).flatten(1).amax(1).clamp(min=regularisation)
         potential = torch.zeros_like(left)
@@ -34,4 +32,5 @@ def transport_plan(cost: Tensor, left: Tensor, right: Tensor, *, regularisation:
             scaled = (log_left + potential / level).unsqueeze(2) - cost / level.unsqueeze(2)
             other = -level * scaled.logsumexp(1)
         exponent = (potential.unsqueeze(2) + other.unsqueeze(1) - cost) / regularisation
-        return (exponent + log_left.unsqueeze(2) + log_right.unsqueeze(1)).exp()
+        plan = (exponent + log_left.unsqueeze(2) + log_right.unsqueeze(1)).exp()
+        return torch.where(there, plan, 0.0)
