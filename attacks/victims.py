@@ -16,16 +16,22 @@ from torch import Tensor
 
 from condensers.augment import augment, draw_augmentation, parse_strategy
 from condensers.errors import BadConfig
-from condensers.fields import check_numbers
+from condensers.fields import check_choice, check_numbers
 from condensers.networks import Network, Parameters, chunk_size, classify, draw_parameters, fitting_network
 from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import Randomness, to_device
 from condensers.registry import Track
 
+RECIPES = ("dsa", "dc")
+
 
 @dataclass(frozen=True, kw_only=True)
 class VictimConfig:
-    """How a victim is trained; the defaults are the published recipe."""
+    """How a victim is trained; the defaults are the published recipe of DSA and DM.
+
+    `recipe="dc"` is that of DC and PSG: 300 epochs, without siamese augmentation (crop, scale and rotate on MNIST).
+    Settings given beside it go before it.
+    """
 
     kind: str = "convnet"
     width: int = 128
@@ -36,9 +42,11 @@ class VictimConfig:
     momentum: float = 0.9
     weight_decay: float = 5e-4
     augmentation: str = "color_crop_cutout_scale_rotate"
+    recipe: str = "dsa"
 
     def __post_init__(self) -> None:
         parse_strategy(self.augmentation)
+        check_choice(self, "recipe", RECIPES)
         check_numbers(
             self, at_least_one=("width", "depth", "epochs", "batch"), positive=("learning_rate",), prefix="victim."
         )
@@ -48,6 +56,13 @@ PRESETS: dict[str, dict[str, object]] = {
     "paper": {},
     "quick": {"width": 32, "depth": 2, "epochs": 300, "augmentation": "none"},
 }
+
+
+def recipe_settings(recipe: str, dataset: str) -> dict[str, object]:
+    """What a recipe changes in the settings, on a data set."""
+    if recipe != "dc":
+        return {}
+    return {"epochs": 300, "augmentation": "crop_scale_rotate" if dataset == "mnist" else "none"}
 
 
 def victim_network(pool: Pool, config: VictimConfig) -> Network:

@@ -30,6 +30,7 @@ from condensers.fields import check_choice, check_numbers
 from condensers.gradient_matching import flatten_gradients, gradient_distance, unflatten_gradients
 from condensers.initial import balanced_labels, initial_noise, initial_records, validate_size
 from condensers.networks import KINDS, Network, Parameters, chunk_size, classify, draw_parameters
+from condensers.normalisation import NORMALISATIONS
 from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import Randomness, to_device
 from condensers.registry import Track, condenser
@@ -60,11 +61,13 @@ class DcConfig:
     extractor: str = "convnet"
     width: int = 128
     depth: int = 3
+    normalisation: str = "half"
 
     def __post_init__(self) -> None:
         validate_size(ipc=self.ipc, init=self.init)
         parse_loops(self.loops, self.ipc)
         check_choice(self, "extractor", KINDS)
+        check_choice(self, "normalisation", NORMALISATIONS)
         check_numbers(
             self,
             at_least_one=("iterations", "batch", "network_batch", "width", "depth"),
@@ -87,7 +90,7 @@ def parse_loops(loops: str, ipc: int) -> tuple[int, int]:
 QUICK = {"iterations": 150, "loops": "1x1", "learning_rate": 1.0, "width": 32, "depth": 2}
 
 
-@condenser("dc", config=DcConfig, presets={"quick": QUICK})
+@condenser("dc", config=DcConfig, presets={"paper": {"normalisation": "official"}, "quick": QUICK})
 def condense_dc(
     pool: Pool, included: Tensor, config: DcConfig, *, randomness: Randomness, track: Track
 ) -> CondensedBatch:

@@ -12,6 +12,7 @@ no term to that run's loss, so its images stay as they started.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,9 +22,15 @@ from condensers.augment import Augmentation, augment, draw_augmentation, parse_s
 from condensers.fields import check_choice, check_numbers
 from condensers.initial import balanced_labels, has_members, initial_noise, initial_records, validate_size
 from condensers.networks import KINDS, Network, Parameters, chunk_size, draw_parameters, embed
+from condensers.normalisation import NORMALISATIONS
 from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import Randomness, to_device
 from condensers.registry import Track, condenser
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "paper": {"normalisation": "official"},
+    "quick": {"iterations": 300, "width": 32, "depth": 2},
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,11 +48,13 @@ class DmConfig:
     depth: int = 3
     augmentation: str = "color_crop_cutout_scale_rotate"
     compiled: bool = False
+    normalisation: str = "half"
 
     def __post_init__(self) -> None:
         validate_size(ipc=self.ipc, init=self.init)
         parse_strategy(self.augmentation)
         check_choice(self, "extractor", KINDS)
+        check_choice(self, "normalisation", NORMALISATIONS)
         check_numbers(
             self,
             at_least_one=("iterations", "batch", "width", "depth"),
@@ -54,7 +63,7 @@ class DmConfig:
         )
 
 
-@condenser("dm", config=DmConfig, presets={"quick": {"iterations": 300, "width": 32, "depth": 2}})
+@condenser("dm", config=DmConfig, presets=PRESETS)
 def condense_dm(
     pool: Pool, included: Tensor, config: DmConfig, *, randomness: Randomness, track: Track
 ) -> CondensedBatch:

@@ -48,6 +48,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "latent": 16,
         "generator_learning_rate": 2e-3,
         "optimiser": "adam",
+        "first_moment": 0.5,
         "learning_rate": 2e-3,
         "last_learning_rate": 2e-3,
     },
@@ -84,6 +85,7 @@ class DpCganConfig(GeneratorConfig):
     saturates: int = 10_000
     generator_learning_rate: float = 0.001
     optimiser: str = "sgd"
+    first_moment: float = 0.9
     clipping: str = "record"
 
     def __post_init__(self) -> None:
@@ -92,8 +94,16 @@ class DpCganConfig(GeneratorConfig):
         check_choice(self, "clipping", CLIPPING)
         check_choice(self, "optimiser", OPTIMISERS)
         check_numbers(
-            self, at_least_one=("width", "saturates"), positive=("clip", "learning_rate", "last_learning_rate")
+            self,
+            at_least_one=("width", "saturates"),
+            positive=("clip", "learning_rate", "last_learning_rate"),
+            below_one=("first_moment",),
         )
+
+    @property
+    def moments(self) -> tuple[float, float]:
+        """Of Adam."""
+        return self.first_moment, 0.999
 
     def rate(self, step: int) -> float:
         """Falls along a line (`VaryRate`)."""
@@ -131,7 +141,7 @@ def condense_dp_cgan(door: Door, config: DpCganConfig, *, randomness: PublicRand
         made = with_labels(generate(generator, leaves, codes), labels.expand(runs, -1), door.num_classes)
         loss = F.softplus(-discriminate(moved, made)).mean(1).sum()
         gradients = torch.autograd.grad(loss, list(leaves.values()))
-        studio.move(state, dict(zip(leaves, gradients, strict=True)), step)
+        studio.move(state, dict(zip(leaves, gradients, strict=True)), step, moments=config.moments)
     return studio.released(studio.weights(state))
 
 
@@ -142,7 +152,9 @@ def _move(state: State, gradients: Parameters, config: DpCganConfig, step: int) 
         moved = {name: judge[name] - rate * gradients[name] for name in judge}
     else:
         first, second = under("D first", state), under("D second", state)
-        moved, first, second = adam_step(judge, first, second, gradients, step=step + 1, learning_rate=rate)
+        moved, first, second = adam_step(
+            judge, first, second, gradients, step=step + 1, learning_rate=rate, moments=config.moments
+        )
         state.update({**named("D first", first), **named("D second", second)})
     state.update(named("D", moved))
     return moved

@@ -28,6 +28,7 @@ from condensers.dm import class_minibatch
 from condensers.errors import BadConfig
 from condensers.fields import check_choice, check_numbers
 from condensers.initial import balanced_labels, initial_noise, initial_records, validate_size
+from condensers.normalisation import NORMALISATIONS
 from condensers.ntk import Kernel, check_blocks
 from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import Randomness, to_device
@@ -60,11 +61,13 @@ class KipConfig:
     zca: bool = False
     zca_regularisation: float = 0.1
     siamese: str = "none"
+    normalisation: str = "half"
 
     def __post_init__(self) -> None:
         validate_size(ipc=self.ipc, init=self.init)
         parse_strategy(self.siamese)
         check_choice(self, "kernel", KERNELS)
+        check_choice(self, "normalisation", NORMALISATIONS)
         check_numbers(
             self,
             at_least_one=("iterations", "batch", "hidden_layers", "blocks"),
@@ -72,7 +75,7 @@ class KipConfig:
         )
 
 
-@condenser("kip", config=KipConfig, presets={"quick": {"iterations": 300}})
+@condenser("kip", config=KipConfig, presets={"paper": {"normalisation": "official"}, "quick": {"iterations": 300}})
 def condense_kip(
     pool: Pool, included: Tensor, config: KipConfig, *, randomness: Randomness, track: Track
 ) -> CondensedBatch:

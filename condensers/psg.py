@@ -37,6 +37,7 @@ from condensers.initial import balanced_labels, initial_noise, validate_private_
 from condensers.ledger import EVERYBODY, Entries, Event
 from condensers.mechanism import Door, Request, class_sampling
 from condensers.networks import KINDS, Network, Parameters, chunk_size, classify, draw_parameters
+from condensers.normalisation import NORMALISATIONS
 from condensers.pool import CondensedBatch
 from condensers.randomness import PublicRandomness
 from condensers.registry import Track, condenser
@@ -46,6 +47,7 @@ PRIOR_SCHEDULE = (2, 10)  # main_prior.py of the released code, whatever the ima
 PRIORS = ("none", "generator")
 SMALL_SCHEDULE = {"iterations": 5, "outer": 2, "batches": 1, "inner": 1}
 PRESETS: dict[str, dict[str, Any]] = {
+    "paper": {"normalisation": "official"},
     # Few steps, hence ten times the learning rate; chosen by looking at digits (docs/private-methods.md).
     "quick": {
         "iterations": 20,
@@ -65,6 +67,7 @@ LATENT = 10
 class PsgConfig:
     """Defaults of C.3 for ten images a class and ε = 10 at N = 60 000, which σ = 0.966 gives.
 
+    A noise multiplier of 0 is the arm without privacy: clipped sums without noise, for which nothing is claimed.
     `outer` and `inner` at 0 are what C.3 has for as many images per class, or for the next smaller number that it has.
     """
 
@@ -87,11 +90,14 @@ class PsgConfig:
     generator_learning_rate: float = 0.01
     generator_width: int = 64
     as_published: bool = False
+    normalisation: str = "half"
 
     def __post_init__(self) -> None:
-        validate_private_size(ipc=self.ipc, init=self.init, batch=self.batch, noise_multiplier=self.noise_multiplier)
+        noise = self.noise_multiplier if self.noise_multiplier != 0 else 1.0
+        validate_private_size(ipc=self.ipc, init=self.init, batch=self.batch, noise_multiplier=noise)
         check_choice(self, "extractor", KINDS)
         check_choice(self, "prior", PRIORS)
+        check_choice(self, "normalisation", NORMALISATIONS)
         for name in ("outer", "inner"):
             if getattr(self, name) < 0:
                 raise BadConfig(f"{name}={getattr(self, name)}: must be at least 1, or 0 for the paper's own")
@@ -126,6 +132,8 @@ def plan_psg(config: PsgConfig, class_sizes: tuple[float, ...], noise_by: str = 
     """R·T·K releases of the whole set, and T·K that are not accounted for where the code is run as published."""
     sampling = class_sampling(class_sizes, EVERYBODY, config.batch)
     counts = {True: config.iterations, False: config.num_rounds - config.iterations}
+    if config.noise_multiplier == 0:
+        counts = {False: config.num_rounds}
     return tuple(
         (
             Event(
@@ -133,7 +141,7 @@ def plan_psg(config: PsgConfig, class_sizes: tuple[float, ...], noise_by: str = 
                 sampling=sampling,
                 noise_multiplier=config.noise_multiplier,
                 noise_by=noise_by,
-                accounted=accounted,
+                accounted=accounted and config.noise_multiplier > 0,
             ),
             rounds * config.num_outer * config.batches,
         )
@@ -195,7 +203,7 @@ def match_private_gradients(
             noise_multiplier=config.noise_multiplier,
             per_run=len(parameters["head.bias"]) != 1,
             noise_by=noise_by,
-            accounted=number < config.iterations,
+            accounted=number < config.iterations and config.noise_multiplier > 0,
         )
         target = unflatten_gradients(sums[:, 0] / config.batch, parameters)
         gradient = matching_gradient(network, parameters, synthetic.images(state), labels, target, size)

@@ -32,6 +32,7 @@ import condensers
 from condensers.errors import BadConfig
 from condensers.ledger import Entries, Ledger
 from condensers.mechanism import Door, Listener
+from condensers.normalisation import SYMMETRIC, Normalisation, normalise, official, to_symmetric
 from condensers.plugins import MARK, entry_points, is_reference, load_entry_point, load_reference, mark
 from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import PublicRandomness, Randomness
@@ -141,14 +142,24 @@ def condense_runs(
 
     `class_sizes` are the public N_c; listeners hear every release.
     """
+    wanted = official(pool.name) if getattr(config, "normalisation", "") == "official" else SYMMETRIC
+    if wanted != SYMMETRIC:
+        pool = replace(pool, images=normalise(pool.images, wanted))
     if not method.private:
         batch = method.condense(pool, included, config, randomness=randomness, track=track)
         _check_shapes(method, pool, batch, len(randomness.runs))
-        return batch, None
+        return _in_the_pools_numbers(batch, wanted), None
     door = Door(pool, included, class_sizes=class_sizes, randomness=randomness, listeners=listeners)
     batch = method.condense(door, config, randomness=randomness.only_public, track=door.keep_ledger(track))
     _check_shapes(method, pool, batch, len(randomness.runs))
-    return batch, door.ledger
+    return _in_the_pools_numbers(batch, wanted), door.ledger
+
+
+def _in_the_pools_numbers(batch: CondensedBatch, wanted: Normalisation) -> CondensedBatch:
+    if wanted == SYMMETRIC:
+        return batch
+    images = to_symmetric(batch.images.flatten(0, 1), wanted).view_as(batch.images)
+    return replace(batch, images=images)
 
 
 def _check_shapes(method: Method, pool: Pool, batch: Any, runs: int) -> None:

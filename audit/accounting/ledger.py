@@ -27,8 +27,13 @@ def ledger_event(entries: Entries) -> DpEvent:
     by_class = {str(label): _composed(entry for entry in entries if entry[0].group == label) for label in labels}
     parts = [*everybody, *([events.parallel({k: events.composed(v) for k, v in by_class.items()})] if by_class else [])]
     if not parts:
-        raise BadConfig("an empty ledger: nothing was released, so there is nothing to account for")
+        raise BadConfig("a ledger in which nothing is accounted for: there is no guarantee to compute")
     return parts[0] if len(parts) == 1 else events.composed(parts)
+
+
+def claims_anything(entries: Entries) -> bool:
+    """Whether any release is accounted for; nothing is claimed for an arm without noise."""
+    return any(event.accounted for event, _ in entries)
 
 
 def claim_from_ledger(entries: Entries, delta: float, source: str = "ledger of what ran") -> Claim:

@@ -25,10 +25,10 @@ from audit.accounting.ledger import claim_from_ledger, ledger_event
 from audit.engine.store import explain_failure, write_atomically, write_text
 from audit.games.condensation import Condensation
 from audit.games.settings import versions
-from audit.sets.normalisation import SYMMETRIC, Normalisation, normalise, official
 from audit.sets.synthetic import digest_of
 from condensers.errors import BadConfig, BadData
 from condensers.ledger import Ledger
+from condensers.normalisation import SYMMETRIC, Normalisation, normalise, official
 from condensers.pool import CondensedBatch, Pool
 from reports.figures.mosaic import arrange, compose
 from reports.records.gallery import pixels

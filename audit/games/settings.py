@@ -13,7 +13,7 @@ import torch
 
 import audit
 from attacks.registry import Attack
-from attacks.victims import VictimConfig
+from attacks.victims import VictimConfig, recipe_settings
 from audit.data.load import physical_memory
 from audit.engine.fingerprint import code_fingerprints
 from condensers.errors import BadConfig
@@ -52,8 +52,9 @@ def resolve_victim(
     presets: dict[str, dict[str, Any]], preset: str, pool: Pool, changes: dict[str, str]
 ) -> VictimConfig:
     """The victims' config; --set victim.key=value."""
+    asked = parse_changes(changes, VictimConfig, prefix="victim.")
     values = {"augmentation": default_augmentation(pool), **_preset(presets, preset)}
-    return VictimConfig(**values | parse_changes(changes, VictimConfig, prefix="victim."))
+    return VictimConfig(**values | recipe_settings(asked.get("recipe", ""), pool.name) | asked)
 
 
 def default_augmentation(pool: Pool) -> str:

@@ -21,8 +21,8 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from audit.data.sniff import describe_file
-from audit.sets.normalisation import Normalisation
 from condensers.errors import BadConfig, BadData
+from condensers.normalisation import Normalisation
 
 MOST_BYTES = 4 << 30
 KEYS = (("images", "labels"), ("x", "y"), ("data", "labels"), ("x_train", "y_train"))

@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from audit.sets.files import Contents, parse_label, read_contents
-from audit.sets.normalisation import SYMMETRIC, UNIT, choose_normalisation, to_symmetric
+from audit.sets.normalisation import choose_normalisation
 from condensers.errors import BadData
+from condensers.normalisation import SYMMETRIC, UNIT, to_symmetric
 from condensers.pool import Pool
 
 CHANNELS = (1, 3)

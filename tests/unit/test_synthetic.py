@@ -12,9 +12,9 @@ import torch
 from safetensors.torch import save_file
 
 from audit.games.release import FORMATS, draw_grid, write_release
-from audit.sets.normalisation import OFFICIAL, SYMMETRIC, normalise, to_symmetric
 from audit.sets.synthetic import check_fit, digest_of, read_synthetic
 from condensers.errors import BadConfig, BadData
+from condensers.normalisation import OFFICIAL, SYMMETRIC, normalise, to_symmetric
 from condensers.pool import Pool
 
 

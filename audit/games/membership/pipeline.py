@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from audit.accounting.ledger import claims_anything
 from audit.engine.pages import write_pages
 from audit.engine.progress import ProgressBar
 from audit.engine.store import DamagedShard, RunDirectory, explain_failure, read_tensors, write_atomically, write_text
@@ -195,4 +196,5 @@ def _load_ledger(directory: RunDirectory, config: AuditConfig) -> Entries | None
     found = {Ledger.from_tensor(tensor).entries for tensor in stored}
     if len(found) != 1:
         raise RuntimeError(f"shards of {config.method} hold different ledgers: its accounting depends on the records")
-    return found.pop()
+    entries = found.pop()
+    return entries if claims_anything(entries) else None

@@ -137,11 +137,11 @@ def settle_noise(
     changes: dict[str, str],
 ) -> Any:
     """A private method's noise for --epsilon; without it, refuse noise that leaves no guarantee to account for."""
-    from audit.accounting.ledger import calibrate_method, claim_from_ledger
+    from audit.accounting.ledger import calibrate_method, claim_from_ledger, claims_anything
 
     if epsilon is None:
-        if method.plan is not None:
-            claim_from_ledger(method.plan(config, class_sizes), delta)
+        if method.plan is not None and claims_anything(planned := method.plan(config, class_sizes)):
+            claim_from_ledger(planned, delta)
         return config
     if "noise_multiplier" in changes:
         raise BadConfig("--epsilon and --set noise_multiplier both decide the noise: give one of them")

@@ -176,10 +176,10 @@ def _own_epsilon(condensation: Condensation, delta: float) -> float | None:
     """What a private method's own noise costs, by its plan."""
     if condensation.method.plan is None:
         return None
-    from audit.accounting.ledger import claim_from_ledger
+    from audit.accounting.ledger import claim_from_ledger, claims_anything
 
     plan = condensation.method.plan(condensation.config, condensation.class_sizes)
-    return claim_from_ledger(plan, delta).epsilon_pld
+    return claim_from_ledger(plan, delta).epsilon_pld if claims_anything(plan) else None
 
 
 def _read(path: Any, flags: dict[str, Any], split: Split) -> SyntheticSet:

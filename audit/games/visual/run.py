@@ -13,7 +13,7 @@ from torch import Tensor
 
 from attacks.nearest import Matches, Pairwise, pairwise_euclidean, visual_matches
 from attacks.perceptual import Perceptual, pairwise_lpips
-from audit.accounting.ledger import claim_from_ledger
+from audit.accounting.ledger import claim_from_ledger, claims_anything
 from audit.engine.pages import write_pages
 from audit.engine.progress import ProgressBar
 from audit.engine.store import RunDirectory, explain_failure, write_atomically, write_tensors, write_text
@@ -138,7 +138,9 @@ def _condense(config: VisualConfig, pool: Pool, included: Tensor) -> tuple[Conde
 def _claim(config: VisualConfig, ledger: Ledger | None) -> schema.Claim | None:
     """What is stated, or else what the accountants prove for what ran."""
     if config.claim is None:
-        return None if ledger is None else claim_from_ledger(ledger.entries, config.delta)
+        if ledger is None or not claims_anything(ledger.entries):
+            return None
+        return claim_from_ledger(ledger.entries, config.delta)
     return schema.Claim(epsilon_rdp=None, epsilon_pld=config.claim, delta=config.delta, source="stated with --claim")
 
 
