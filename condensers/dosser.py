@@ -25,31 +25,26 @@ Without augmentation, or at one image per class, no step seeds the generator, an
 (`fresh_noise`). Both variants are for audits only. Repository, commit and order of events: audit/claims/accusations.py.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from math import prod, sqrt
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from condensers.augment import Augmentation, draw_augmentation, parse_strategy
-from condensers.clock import NOISE_SOURCES, check_noise_source
-from condensers.dm import Embedder, augmented, embed_in_chunks, make_embedder
+from condensers.augment import parse_strategy
+from condensers.clock import check_noise_source
 from condensers.errors import BadConfig
 from condensers.fields import check_choice, check_numbers
 from condensers.initial import balanced_labels, initial_noise, validate_private_size
 from condensers.ledger import Entries, Event, Poisson
 from condensers.mechanism import Door, Request, class_sampling
-from condensers.networks import KINDS, Network, Parameters, chunk_size, draw_parameters
+from condensers.networks import KINDS
 from condensers.pool import CondensedBatch
-from condensers.randomness import PublicRandomness, draw_normal, to_device
+from condensers.randomness import PublicRandomness
 from condensers.registry import Track, condenser
-from condensers.samples import clip_vectors
-from condensers.subspace import Subspace, find_subspace, subspace_dim
+from condensers.signals import NOISE, SHARE, Views, expand_images
 
-SHARE, NOISE = "share", "noise"
+PCA = ("exact", "lowrank")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +53,9 @@ class DosserConfig:
 
     `iterations` is I₁, `optimisation_steps` I₂, `subspace` the most dimensions that are kept. `auxiliary` is "share"
     (noisy class means, paid for), "noise" (public random images) or the name or path of a public data set.
-    The quick preset was chosen by looking at digits.
+    Without `ser` all features are kept and there are no auxiliary images: "DOS only", if `pea` is off too. `pca` at
+    "lowrank" finds the components by a randomised iteration, as the official code does (`torch.pca_lowrank`). The quick
+    preset was chosen by looking at digits.
 
     Two variants are what the official code does; they are there to be audited and keep no claim. `noise_source`
     "clock", with augmentation and ipc > 1: the noise of every sum is a function of a seed below 100 000, and blocks of
@@ -82,6 +79,8 @@ class DosserConfig:
     auxiliary_checksum: str = ""
     auxiliary_images: int = 1000
     auxiliary_noise: float = 4.3
+    ser: bool = True
+    pca: str = "exact"
     pea: bool = False
     extractor: str = "convnet"
     width: int = 128
@@ -97,6 +96,7 @@ class DosserConfig:
         validate_private_size(ipc=self.ipc, init=self.init, batch=self.batch, noise_multiplier=self.noise_multiplier)
         parse_strategy(self.augmentation)
         check_choice(self, "extractor", KINDS)
+        check_choice(self, "pca", PCA)
         check_numbers(
             self,
             at_least_one=("iterations", "optimisation_steps", "subspace", "width", "depth"),
@@ -121,7 +121,12 @@ class DosserConfig:
     @property
     def public_auxiliary(self) -> str | None:
         """The public data set whose images the door must be given."""
-        return None if self.auxiliary in (SHARE, NOISE) else self.auxiliary
+        return None if self.auxiliary in (SHARE, NOISE) or not self.ser else self.auxiliary
+
+    @property
+    def shares(self) -> bool:
+        """Whether the auxiliary images are made of the records, by a release of their own."""
+        return self.ser and self.auxiliary == SHARE
 
 
 def plan_dosser(config: DosserConfig, class_sizes: tuple[float, ...]) -> Entries:
@@ -131,7 +136,7 @@ def plan_dosser(config: DosserConfig, class_sizes: tuple[float, ...]) -> Entries
         sampling = class_sampling(class_sizes, label, config.batch)
         sums = Event(group=label, sampling=sampling, noise_multiplier=config.noise_multiplier)
         entries.append((sums, config.iterations))
-        if config.auxiliary == SHARE:
+        if config.shares:
             noise = config.noise_multiplier * config.auxiliary_noise
             entries.append((Event(group=label, sampling=Poisson(rate=1.0), noise_multiplier=noise), 1))
     return tuple(entries)
@@ -181,7 +186,7 @@ def condense_dosser(door: Door, config: DosserConfig, *, randomness: PublicRando
         "means": torch.zeros(door.num_runs, door.num_classes, *door.input_shape, device=door.device),
         "used": torch.zeros(config.iterations, dtype=torch.bool, device=door.device),
     }
-    first = 1 if config.auxiliary == SHARE else 0
+    first = int(config.shares)
     for step in track("condense", first + config.iterations + config.optimisation_steps, state):
         if step < first:
             state["means"] = release_class_means(door, config)
@@ -216,7 +221,7 @@ def release_class_means(door: Door, config: DosserConfig) -> Tensor:
 def optimise(
     door: Door,
     config: DosserConfig,
-    views: "Views",
+    views: Views,
     state: dict[str, Tensor],
     step: int,
     randomness: PublicRandomness,
@@ -230,7 +235,7 @@ def optimise(
     view = views.draw(index, state["means"])
     signal = state["signals"][:, index]
     if config.fresh_noise and bool(state["used"][index]):
-        signal = view.release(door, config, again=index + (config.auxiliary == SHARE))
+        signal = view.release(door, config, again=index + config.shares)
     state["used"][index] = True
     images, velocity = state["images"], state["velocity"]
     shape = (1, door.num_classes * config.ipc, *[1] * len(door.input_shape))
@@ -248,158 +253,3 @@ def optimise(
     images.sub_(velocity, alpha=config.learning_rate)
     coast(door.num_classes - 1 - turns)
     state["average"].mul_(config.ema).add_(images, alpha=1 - config.ema)
-
-
-@dataclass(frozen=True, kw_only=True)
-class View:
-    """𝓕 of Eq. (1) with the projection of section 3.4: all that is public about one signal."""
-
-    embedder: Embedder
-    network: Network
-    parameters: Parameters
-    drawn: list[Augmentation | None]
-    subspace: Subspace
-    dim: int
-
-    def release(self, door: Door, config: DosserConfig, again: int | None = None) -> Tensor:
-        """Noisy sums `[runs, classes, dim]`."""
-        per_run = len(self.subspace.basis) > 1
-        requests = [
-            Request(
-                group=label,
-                sampling=door.poisson(label, config.batch),
-                vectors=partial(self._vectors, label=label, per_run=per_run),
-            )
-            for label in range(door.num_classes)
-        ]
-        return door.release(
-            requests,
-            dim=self.dim,
-            clip=config.clip,
-            noise_multiplier=config.noise_multiplier,
-            per_run=per_run,
-            again=again,
-            noise_seeds=NOISE_SOURCES[config.noise_source],
-            requests_per_seed=config.classes_per_millisecond,
-        )
-
-    def _vectors(self, images: Tensor, labels: Tensor, *, label: int, per_run: bool) -> Tensor:
-        """Pᵀ f_θ(A_ζ(x)) of images `[records, …]`, or `[runs, records, …]`."""
-        with torch.no_grad():
-            flat = images.flatten(0, 1) if per_run else images
-            features = embed_in_chunks(augmented(flat, self.drawn[label]), self.embedder, self.parameters, self.network)
-            return self.subspace.project(features.view(*(labels.shape if per_run else (1, -1)), features.shape[1]))[
-                slice(None) if per_run else 0
-            ]
-
-    def gradient(self, images: Tensor, signal: Tensor, config: DosserConfig) -> Tensor:
-        """∂/∂Z of Σ_runs Σ_classes ‖μ̂ − (L/M) Σ_j clip(Pᵀ f(A(z_j)))‖², Eqs. (4)–(5) of section 3.4 on sums.
-
-        A (class, run) pair is a unit; units go through the network in chunks, whose size changes nothing but rounding.
-        """
-        runs, num_classes = signal.shape[:2]
-        leaf = images.detach().requires_grad_()
-        by_class = leaf.view(runs, num_classes, config.ipc, *images.shape[2:]).transpose(0, 1).flatten(1, 2)
-        shown = [expand_images(part) if config.pea else part for part in by_class]
-        batch = torch.stack([augmented(part, drawn) for part, drawn in zip(shown, self.drawn, strict=True)])
-        units = batch.view(num_classes * runs, -1, *images.shape[2:])
-        targets = signal.transpose(0, 1).flatten(0, 1)
-        count = units.shape[1]
-        slope = torch.empty_like(units)
-        size = max(1, chunk_size(self.network, images.device) // count)
-        for start in range(0, len(units), size):
-            part = units[start : start + size].detach().requires_grad_()
-            features = self.embedder(self.parameters, part.flatten(0, 1)).view(len(part), count, -1)
-            whose = torch.arange(start, start + len(part), device=images.device) % runs
-            projected = clip_vectors(self.subspace.of_runs(whose).project(features), config.clip)
-            gap = targets[start : start + size] - projected.sum(1) * (config.batch / count)
-            (slope[start : start + size],) = torch.autograd.grad(gap.square().sum(), part)
-        (through,) = torch.autograd.grad(units, leaf, slope)
-        return through
-
-
-class Views:
-    """Makes the view of a signal from its public keys, the same whenever it is asked for."""
-
-    def __init__(self, door: Door, config: DosserConfig, randomness: PublicRandomness) -> None:
-        self._randomness, self._device, self._config = randomness, door.device, config
-        if config.pea and len(door.input_shape) != 3:
-            raise BadConfig("pea=true: tables have no quarters; leave it out")
-        self._network = Network(
-            kind=config.extractor,
-            input_shape=door.input_shape,
-            num_classes=door.num_classes,
-            width=config.width,
-            depth=config.depth,
-        )
-        self._embedder = make_embedder(self._network, compiled=config.compiled)
-        self._operations = parse_strategy(config.augmentation) if len(door.input_shape) == 3 else ()
-        self._auxiliary = auxiliary_images(door, config, randomness, self._operations)
-        self.dim = subspace_dim(config.subspace, config.auxiliary_images, self._network.num_features)
-
-    def draw(self, index: int, means: Tensor) -> View:
-        """The view of signal `index`; `means` are what the class means were once released as."""
-        parameters = draw_parameters(self._network, [self._randomness.public("network", index)], self._device)
-        drawn = [
-            draw_augmentation(self._operations, self._randomness.public("augmentation", index, label))
-            if self._operations
-            else None
-            for label in range(means.shape[1])
-        ]
-        images = self._auxiliary(means)
-        with torch.no_grad():
-            features = embed_in_chunks(images.flatten(0, 1), self._embedder, parameters, self._network)
-        subspace = find_subspace(features.view(*images.shape[:2], -1), self.dim)
-        return View(
-            embedder=self._embedder,
-            network=self._network,
-            parameters=parameters,
-            drawn=drawn,
-            subspace=subspace,
-            dim=self.dim,
-        )
-
-
-def auxiliary_images(
-    door: Door, config: DosserConfig, randomness: PublicRandomness, operations: tuple[str, ...]
-) -> Callable[[Tensor], Tensor]:
-    """From the released class means to auxiliary images `[runs, images, …]`, or one run's worth if all share them."""
-    count = config.auxiliary_images
-    if config.auxiliary == SHARE:
-        return partial(_vary_means, count=count, operations=operations, randomness=randomness)
-    if config.auxiliary == NOISE:
-        shared = draw_normal(randomness.public("auxiliary images"), (count, *door.input_shape), door.device)
-    else:
-        if door.auxiliary is None:
-            raise BadConfig(
-                f"auxiliary={config.auxiliary!r}: public images are not read here; choose {SHARE} or {NOISE}"
-            )
-        if len(door.auxiliary) < count:
-            raise BadConfig(
-                f"auxiliary_images={count}: {config.auxiliary} has {len(door.auxiliary)} images; choose at most that"
-            )
-        chosen = randomness.public("auxiliary images").choice(len(door.auxiliary), count, replace=False)
-        shared = door.auxiliary[to_device(chosen, door.device)]
-    return lambda _: shared.unsqueeze(0)
-
-
-def _vary_means(means: Tensor, *, count: int, operations: tuple[str, ...], randomness: PublicRandomness) -> Tensor:
-    """Class means `[runs, classes, …]` as they are, then under one public augmentation after another."""
-    runs, num_classes = means.shape[:2]
-    flat, parts = means.flatten(0, 1), []
-    for turn in range(-(-count // num_classes)):
-        drawn = draw_augmentation(operations, randomness.public("auxiliary augmentation", turn)) if operations else None
-        parts.append(augmented(flat, drawn if turn else None).view(means.shape))
-    return torch.stack(parts, 1).flatten(1, 2)[:, :count].reshape(runs, count, *means.shape[2:])
-
-
-def expand_images(images: Tensor) -> Tensor:
-    """PEA: the four quarters of each image, enlarged to its size, one after the other `[4·images, …]`."""
-    height, width = images.shape[2:]
-    rows, columns = (slice(0, height // 2), slice(height // 2, None)), (slice(0, width // 2), slice(width // 2, None))
-    quarters = [
-        F.interpolate(images[:, :, row, column], size=(height, width), mode="bilinear", align_corners=False)
-        for row in rows
-        for column in columns
-    ]
-    return torch.stack(quarters, 1).flatten(0, 1)

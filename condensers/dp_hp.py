@@ -69,8 +69,8 @@ class DpHpConfig(GeneratorConfig):
     product_pixels: int = 2
     product_weight: float = 1.0
     length_scale: float = 0.001
-    noise_multiplier: float = 4.71
-    product_noise: float = 11.8
+    noise_multiplier: float = 5.159
+    product_noise: float = 11.485
     adjacency: str = "add-or-remove"
     epochs: int = 10
     decay: float = 0.9

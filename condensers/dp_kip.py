@@ -52,7 +52,7 @@ class DpKipConfig:
     iterations: int = 12_000
     batch: int = 50
     clip: float = 1e-6
-    noise_multiplier: float = 0.917
+    noise_multiplier: float = 0.888
     learning_rate: float = 0.01
     ridge: float = 1e-6
     start: str = "noise"

@@ -11,25 +11,36 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+ROUNDS = 2
 LEAST_VARIANCE = 1e-9  # of the largest: less is rounding, and no direction
 
 
 @dataclass(frozen=True, kw_only=True)
 class Subspace:
-    """`mean` `[runs, 1, features]` and orthonormal columns `basis` `[runs, features, dim]`; one run if all share it."""
+    """`mean` `[runs, 1, features]` and orthonormal columns `basis` `[runs, features, dim]`; one run if all share it.
 
-    mean: Tensor
-    basis: Tensor
+    Without a basis nothing is left out.
+    """
+
+    mean: Tensor | None
+    basis: Tensor | None
+
+    @property
+    def per_run(self) -> bool:
+        return self.basis is not None and len(self.basis) > 1
 
     def of_runs(self, runs: Tensor) -> "Subspace":
         """One for each entry of `runs`."""
-        if len(self.basis) == 1:
+        if self.mean is None or self.basis is None or not self.per_run:
             return self
         return Subspace(mean=self.mean[runs], basis=self.basis[runs])
 
     def project(self, features: Tensor) -> Tensor:
         """Pᵀ(v − mean) `[runs, records, dim]` of features `[runs, records, features]`."""
-        return (features - self.mean) @ self.basis
+        return features if self.mean is None or self.basis is None else (features - self.mean) @ self.basis
+
+
+EVERYTHING = Subspace(mean=None, basis=None)
 
 
 def subspace_dim(wanted: int, num_images: int, num_features: int) -> int:
@@ -43,19 +54,42 @@ def find_subspace(features: Tensor, dim: int) -> Subspace:
     Their signs are fixed (the largest entry is positive), so that they come out the same in whatever company.
     Directions without variance are zero.
     """
-    device = features.device
-    exact = features.cpu().double() if device.type == "mps" else features.double()
-    mean = exact.mean(1, keepdim=True)
-    centred = exact - mean
+    centred, mean = _centred(features)
     if centred.shape[1] < centred.shape[2]:
         variances, coordinates = _largest(centred @ centred.mT, dim)
         basis = centred.mT @ coordinates / variances.clamp(min=1e-300).sqrt().unsqueeze(1)
     else:
         variances, basis = _largest(centred.mT @ centred, dim)
+    return _subspace(basis, variances, mean, features)
+
+
+def find_subspace_roughly(features: Tensor, start: Tensor) -> Subspace:
+    """As `find_subspace`, by two rounds of randomised subspace iteration from `start` `[features, dim]`.
+
+    Halko, Martinsson, Tropp, arXiv:0909.4061, Algorithm 4.4: what `torch.pca_lowrank` does, with directions that are
+    given. It finds fewer of the small components than there are.
+    """
+    centred, mean = _centred(features)
+    basis, _ = torch.linalg.qr(centred @ start.to(centred))
+    for _ in range(ROUNDS):
+        basis, _ = torch.linalg.qr(centred.mT @ basis)
+        basis, _ = torch.linalg.qr(centred @ basis)
+    _, scales, components = torch.linalg.svd(basis.mT @ centred, full_matrices=False)
+    return _subspace(components.mT, scales.square(), mean, features)
+
+
+def _centred(features: Tensor) -> tuple[Tensor, Tensor]:
+    """In double precision, on a device that has it."""
+    exact = features.cpu().double() if features.device.type == "mps" else features.double()
+    mean = exact.mean(1, keepdim=True)
+    return exact - mean, mean
+
+
+def _subspace(basis: Tensor, variances: Tensor, mean: Tensor, like: Tensor) -> Subspace:
     basis = basis * (variances > LEAST_VARIANCE * variances[:, :1]).unsqueeze(1)
     leading = basis.gather(1, basis.abs().argmax(1, keepdim=True))
     basis = torch.where(leading < 0, -basis, basis)
-    return Subspace(mean=mean.to(device, features.dtype), basis=basis.to(device, features.dtype))
+    return Subspace(mean=mean.to(like.device, like.dtype), basis=basis.to(like.device, like.dtype))
 
 
 def _largest(symmetric: Tensor, dim: int) -> tuple[Tensor, Tensor]:

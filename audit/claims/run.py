@@ -8,7 +8,7 @@ from importlib import resources
 from pathlib import Path
 
 from audit import __version__
-from audit.claims import baselines, dong_theory, privacy_for_free, private_methods, private_utility
+from audit.claims import baselines, dong_theory, generators, privacy_for_free, private_methods, private_utility
 from audit.claims.collect import PLAIN, collect
 from audit.claims.ranges import describe_range, find_mismatches
 from audit.claims.record import SCHEMA, Claim, Evidence, Finding, Ruling, Test
@@ -16,7 +16,7 @@ from audit.engine.store import explain_failure, write_text
 from condensers.errors import BadConfig, BadData
 from reports.records.scope import describe_scope
 
-_PARTS = (privacy_for_free, baselines, dong_theory, private_methods, private_utility)
+_PARTS = (privacy_for_free, baselines, dong_theory, private_methods, private_utility, generators)
 CLAIMS: dict[str, Claim] = {claim.name: claim for part in _PARTS for claim in part.CLAIMS}
 ERROR_RATE = 0.05  # of each claim, shared by its tests
 MOST_SEEDS = 10

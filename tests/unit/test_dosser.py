@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from audit.accounting.ledger import calibrate_method, claim_from_ledger
 from audit.data.auxiliary import attach_auxiliary
 from condensers.augment import augment, draw_augmentation, parse_strategy
-from condensers.dosser import DosserConfig, Views, expand_images
+from condensers.dosser import DosserConfig
 from condensers.errors import BadConfig, BadData, BadInput
 from condensers.ledger import Poisson
 from condensers.mechanism import Door
@@ -17,6 +17,7 @@ from condensers.networks import Network, draw_parameters, embed
 from condensers.pool import Pool
 from condensers.randomness import Randomness, stream
 from condensers.registry import condense_runs, get_method, untracked
+from condensers.signals import Views, expand_images
 from condensers.subspace import find_subspace
 
 RUNS = tuple(range(5))
