@@ -7,6 +7,8 @@ labels):
   labels, also of all images of class c one by one;
 - alignment: (x − x̄_c)ᵀ (C_c + ridge)⁻¹ (s̄_c − E s̄_c) with C_c the covariance of the class's records: Fisher's
   direction if a run's class mean moved as its members' mean does; it needs few fit runs;
+- where a class has several images in every set, the density and nearest ratios of `attacks/density.py`, which need no
+  fit runs;
 - nearest: −ln of the squared distance of x to the nearest image (of its class where labels are hard), relative to its
   mean over fit runs.
 
@@ -26,6 +28,7 @@ import numpy as np
 import torch
 
 from attacks.combine import cross_fit_odds, fit_weights
+from attacks.density import density_ratios, nearest_ratios
 from attacks.response import fit_response
 from condensers.errors import BadData
 from condensers.networks import Network, chunk_size, draw_parameters, embed
@@ -33,6 +36,8 @@ from condensers.pool import Pool
 
 NUM_FOLDS = 8
 FEWEST_FIT_RUNS = 16
+FEWEST_FOR_DENSITY = 5  # images per class
+NUM_RAW = 3  # statistics that are no log likelihood ratios yet: density, nearest ratio, nearest
 RIDGE = 0.1
 SMALLEST_DISTANCE = 1e-9
 WIDEST_EMBEDDING = 256
@@ -92,10 +97,11 @@ def set_signals(
     num_fit, groups = len(fit_members), (released, *others)
     columns = [_class_statistics(pool, groups, fit_members, features, label) for label in range(pool.num_classes)]
     statistics = np.concatenate([column for column in columns if column.shape[2]], 2)
-    nearest = statistics[-1]
-    statistics[-1, :num_fit], statistics[-1, num_fit:] = cross_fit_odds(
-        nearest[:num_fit], fit_members, nearest[num_fit:]
-    )
+    for place in range(-NUM_RAW if _dense(groups, pool.num_classes) else -1, 0):
+        raw = statistics[place].copy()
+        statistics[place, :num_fit], statistics[place, num_fit:] = cross_fit_odds(
+            raw[:num_fit], fit_members, raw[num_fit:]
+        )
     weights = fit_weights(statistics[:, :num_fit].reshape(len(statistics), -1).T, fit_members.ravel())
     return np.einsum("k,krn->rn", weights[:-1], statistics) + weights[-1]
 
@@ -123,7 +129,24 @@ def _class_statistics(
         if _same_labels(groups) and int((released.labels[0] == label).sum()) > 1:
             images = np.concatenate([group.images[:, released.labels[0] == label] for group in groups])
             found.append(_respond(images.reshape(len(images), -1).astype(np.float64), members, kernel_features))
+    if _dense(groups, pool.num_classes):
+        sets = [
+            images[labels == label]
+            for group in groups
+            for images, labels in zip(group.images, group.labels, strict=True)
+        ]
+        sets = [images.astype(np.float64) for images in sets]
+        found += [density_ratios(own, sets), nearest_ratios(own, sets)]
     return np.stack([*found, _approach(own, groups, label, num_fit)])
+
+
+def _dense(groups: tuple[Released, ...], num_classes: int) -> bool:
+    """Whether every class has enough images in every set for a density."""
+    return all(
+        not group.soft and bool(((group.labels == label).sum(1) >= FEWEST_FOR_DENSITY).all())
+        for group in groups
+        for label in range(num_classes)
+    )
 
 
 def _same_labels(groups: tuple[Released, ...]) -> bool:

@@ -21,6 +21,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "lira": ("audit.commands.attack:lira", "Likelihood-ratio attack with shadow condensations; ends with a PDF."),
     "rmia": ("audit.commands.attack:rmia", "Robust membership inference, for few shadow condensations."),
     "loss": ("audit.commands.attack:loss", "Loss-threshold attack, by the two protocols of Dong et al."),
+    "gan-leak": ("audit.commands.attack:gan_leak", "How well released generators reconstruct the records."),
     "visual": ("audit.commands.visual:visual", "Nearest real images of every synthetic one, counted and tested."),
     "worst-case": ("audit.commands.worst_case:worst_case", "The adversary at the door: is the claimed noise there?"),
     "coins": ("audit.commands.coins:coins", "Draw who is in a set that somebody else will condense, to audit it."),

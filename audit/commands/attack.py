@@ -1,4 +1,4 @@
-"""`audit lira`, `audit rmia` and `audit loss`: an attack on condensations of random halves of a pool."""
+"""`audit lira`, `rmia`, `loss` and `gan-leak`: an attack on condensations of random halves of a pool."""
 
 import sys
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from audit.specs.membership import Lira, Loss, Membership, Rmia
+from audit.specs.membership import GanLeak, Lira, Loss, Membership, Rmia
 from audit.specs.options import build, with_fields
 from condensers.errors import BadConfig
 
@@ -65,6 +65,18 @@ def loss(**flags: Any) -> int:
     Table 2: members against non-members. Table 1 (with --init real): initialisation members against other members.
     """
     return _run(build(Loss, flags), flags)
+
+
+@click.command("gan-leak")
+@with_fields(GanLeak)
+@with_options
+def gan_leak(**flags: Any) -> int:
+    """GAN-leak: how well a released generator reconstructs a record, for methods that release one.
+
+    --set attack.calibration=reference takes off what generators without the record reach; the default is LiRA over
+    shadow generators. --set attack.starts and attack.steps say how long it looks for a code.
+    """
+    return _run(build(GanLeak, flags), flags)
 
 
 def _run(spec: Membership, flags: dict[str, Any]) -> int:

@@ -23,8 +23,8 @@ class Membership(Spec, frozen=True, kw_only=True):
     ratio: fields.Ratio = None
     init: fields.Init = None
     level: Annotated[
-        Literal["model", "set"],
-        Meta(description="What the adversary sees: a network trained on the set, or the set itself."),
+        Literal["model", "set", "generator"],
+        Meta(description="What the adversary sees: a network trained on the set, the set itself, or the generator."),
     ] = "model"
     preset: fields.Preset = "quick"
     settings: Settings = msgspec.field(default_factory=dict)
@@ -110,6 +110,19 @@ class Rmia(ReleasedSets, frozen=True, kw_only=True):
 
     COMMAND: ClassVar[str] = "rmia"
     shadows: Annotated[Count, Meta(description="Condensations of random halves.")] = 16
+
+
+class GanLeak(Membership, frozen=True, kw_only=True):
+    """How well released generators reconstruct the records (Chen et al. 2020).
+
+    >>> GanLeak(method="cgan", shadows=32).command()
+    'audit gan-leak --method cgan --shadows 32'
+    """
+
+    COMMAND: ClassVar[str] = "gan-leak"
+    method: fields.Method = "cgan"
+    level: Annotated[Literal["generator"], Meta(description="What the adversary sees: the generator.")] = "generator"
+    shadows: Annotated[Count, Meta(description="Generators trained on random halves.")] = 64
 
 
 class Loss(Membership, frozen=True, kw_only=True):

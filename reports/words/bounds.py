@@ -16,11 +16,12 @@ from reports.words.table import Column, Table
 LEVELS = {
     "model": "a trained network, and may query it. It sees neither a synthetic set nor the algorithm's internal state.",
     "set": "the synthetic set itself: what gets released.",
+    "generator": "the released generator that the set was sampled from, weights and all.",
     "transcript": "every privatised quantity that the algorithm drew from the data: what a DP theorem covers.",
 }
 LEVELS_NOTE = (
     "Each level sees all that the one above it in this list does, and more: an ε certified at one level is also a "
-    "lower bound for those that follow; a guarantee proved for the transcript holds for all three."
+    "lower bound for those that follow; a guarantee proved for the transcript holds for all."
 )
 BARS_NOTE = (
     "Filled: certified. Pale: up to the ceiling, which is what an attack without a single error would have certified. "

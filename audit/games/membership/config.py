@@ -86,7 +86,7 @@ class AuditConfig:
     @property
     def work_digest(self) -> str:
         """What determines a shard. At level set nobody trains a victim, so it is the condensation alone."""
-        if self.level == "set":
+        if self.level != "model":
             return self.condensation_digest
         return _digest(asdict(self), (*CONDENSATION_FIELDS, *VICTIM_FIELDS))
 

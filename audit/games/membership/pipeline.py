@@ -24,8 +24,9 @@ from audit.games.membership.foreign import (
     score_foreign,
     show_foreign,
 )
+from audit.games.membership.generators import generator_signals
 from audit.games.membership.reuse import borrow_shards
-from audit.games.membership.shard import ShardWork, game_of, num_shards, read_shard, shard_runs
+from audit.games.membership.shard import GENERATORS, ShardWork, game_of, num_shards, read_shard, shard_runs
 from audit.games.membership.summary import score_runs, score_table, summarise
 from audit.games.scope import in_scope
 from condensers.errors import Incomplete
@@ -35,6 +36,9 @@ from condensers.registry import get_method
 from reports.documents.membership import build_membership, gather_membership
 from reports.records import schema
 from reports.records.gallery import Gallery, pixels, show_synthetic
+
+# What is read of shards at each level.
+SEEN = {"model": ("signals", "accuracy"), "set": ("images", "labels"), "generator": (GENERATORS,)}
 
 
 def run_audit(
@@ -79,7 +83,9 @@ def _run(
         timing = {"seconds": round(time.monotonic() - started, 3), "runs": computed, "jobs": jobs}
         write_text(directory.timing, json.dumps(timing) + "\n")
     say("scoring")
-    shards = load_shards(directory, config, ("images", "labels") if config.level == "set" else ("signals", "accuracy"))
+    shards = load_shards(directory, config, SEEN[config.level])
+    if config.level == "generator":
+        shards["signals"] = generator_signals(config, pool, shards)
     if foreign is None:
         members, scores = score_runs(config, signals_by_draw(config.level, config, pool, shards))
         ledger, fitted = _load_ledger(directory, config), cross_fit_audit(config, pool, shards)
@@ -166,7 +172,7 @@ def _is_whole(directory: RunDirectory, config: AuditConfig, index: int, say: Cal
 
 def _compute(config: AuditConfig, directory: RunDirectory, missing: list[int], where: Where) -> None:
     sizes = {index: len(shard_runs(config, index)) for index in missing}
-    doing = "condensing" if config.level == "set" else "condensing and training"
+    doing = "condensing and training" if config.level == "model" else "condensing"
     with ProgressBar(f"{doing} {sum(sizes.values())} runs", sizes) as bar:
         work = ShardWork(config=config, data_root=where.data_root)
         where.executor.run(work, missing, directory.path, bar.update)
@@ -175,14 +181,16 @@ def _compute(config: AuditConfig, directory: RunDirectory, missing: list[int], w
 def load_shards(directory: RunDirectory, config: AuditConfig, seen: tuple[str, ...]) -> dict[str, np.ndarray]:
     """What is `seen` of the runs of all shards, in the order of the runs, and what their images started from."""
     names = ("initial_records", *seen)
-    parts: dict[str, list[np.ndarray]] = {name: [] for name in names}
+    parts: dict[str, list[np.ndarray]] = {}
     for index in range(num_shards(config)):
         try:
             tensors = read_shard(directory, config, index)
         except DamagedShard as damage:
             raise Incomplete(f"damaged shard: {damage}; run the same command again to redo it") from None
-        for name in names:
-            parts[name].append(tensors[name].numpy())
+        for name in [
+            name for name in tensors if name in names or (GENERATORS in names and name.startswith(f"{GENERATORS}."))
+        ]:
+            parts.setdefault(name, []).append(tensors[name].numpy())
     order = np.argsort(np.concatenate([shard_runs(config, index) for index in range(num_shards(config))]))
     joined = {name: np.concatenate(values) for name, values in parts.items()}
     return joined if config.public_draws == 1 else {name: values[order] for name, values in joined.items()}

@@ -46,7 +46,7 @@ def resolve_config(
     if spec.level not in attack.levels:
         raise BadConfig(
             f"--level {spec.level}: {attack.name} looks at level {' and '.join(attack.levels)} only; "
-            "lira and rmia look at both"
+            "lira and rmia look at model and set, gan-leak at generator"
         )
     canaries = parse_canaries(spec.canaries or "")
     pool = load_pool(spec.dataset, data_root=data_root, records=spec.records)
@@ -125,6 +125,11 @@ def _check_released(method: Method, spec: Membership) -> None:
             require_set(method, f"leave --{name} out")
     if spec.level == "set":
         require_set(method, "audit it at --level model")
+    if spec.level == "generator" and method.releases != "generator":
+        raise BadConfig(
+            f"--level generator: {method.name} releases a {method.releases} and no generator; audit it at --level model"
+            + (" or set" if method.makes_set else "")
+        )
 
 
 def settle_noise(

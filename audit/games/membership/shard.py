@@ -20,6 +20,7 @@ from audit.engine.store import DamagedShard, RunDirectory, read_tensors, write_t
 from audit.games.membership.config import AuditConfig
 from audit.games.membership.game import Game, nominal_class_sizes
 from condensers.errors import BadConfig, BadData, Incomplete
+from condensers.generator import named
 from condensers.initial import has_members
 from condensers.ledger import Ledger
 from condensers.networks import Stack
@@ -27,6 +28,7 @@ from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import Randomness
 from condensers.registry import Track, condense_runs, get_method
 
+GENERATORS = "generators"  # of a shard: the weights of released generators, by name
 # Share of a shard's time, for the progress bar only.
 STAGES = {"condense": 0.6, "train": 0.35, "query": 0.05}
 
@@ -109,7 +111,7 @@ class ShardWork:
 def read_shard(directory: RunDirectory, config: AuditConfig, index: int) -> dict[str, Tensor]:
     """A finished shard; DamagedShard if it is not what this audit would compute. At level set victims do no harm."""
     path = directory.shard(index)
-    same = config.condensation_digest if config.level == "set" else None
+    same = None if config.level == "model" else config.condensation_digest
     tensors = read_tensors(path, digest=config.work_digest, condensation=same)
     found, expected = tensors["images"].shape[0], len(shard_runs(config, index))
     if found != expected:
@@ -120,7 +122,7 @@ def read_shard(directory: RunDirectory, config: AuditConfig, index: int) -> dict
 def compute_shard(
     config: AuditConfig, pool: Pool, directory: RunDirectory, index: int, report: Callable[[float], None]
 ) -> None:
-    """Condense, train and query the runs of one shard and write them down; at level set, condense only."""
+    """Condense, train and query the runs of one shard and write them down; victims are for level model only."""
     torch.set_num_threads(config.threads)
     tracker = Tracker(digest=config.work_digest, directory=directory, index=index, report=report, stages=STAGES)
     runs = shard_runs(config, index)
@@ -129,7 +131,9 @@ def compute_shard(
     synthetic, ledger = condense(config, pool, included, randomness, tracker.track)
     _check_empty_classes(config.method, pool, included, synthetic, runs)
     _check_finite(synthetic.images, f"{config.method} diverged: its images", runs)
-    observed = {} if config.level == "set" else _observe(config, pool, included, synthetic, randomness, tracker.track)
+    observed = {} if synthetic.generators is None else named(GENERATORS, synthetic.generators.parameters)
+    if config.level == "model":
+        observed |= _observe(config, pool, included, synthetic, randomness, tracker.track)
     write_tensors(
         directory.shard(index),
         {

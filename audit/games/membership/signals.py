@@ -37,14 +37,14 @@ def level_signals(
     draw: int = 0,
     features: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Signals `[runs, records, queries]`: the victims' confidences, or what the released sets say.
+    """Signals `[runs, records, queries]`: the victims' confidences, or what the released sets or generators say.
 
     Of the runs in `rows` (default: all), of which the first `len(fit_members)` are fit runs, and of sets of `others`.
     `draw` is the public draw of these runs, `features` the records' embeddings under its networks, where the caller has
     them already. Computed with a fixed number of threads, so that the same shards give the same bytes.
     """
     chosen = slice(None) if rows is None else list(rows)
-    if level == "model":
+    if level != "set":
         return shards["signals"][chosen]
     images = shards["images"][chosen]
     released = Released(images=images.reshape(*images.shape[:2], -1), labels=shards["labels"][chosen])

@@ -205,6 +205,8 @@ def threat_model(config: AuditConfig) -> tuple[str, ...]:
     sees = (
         "the released synthetic set itself, labels and all; no network is trained on it"
         if config.level == "set"
+        else "the released generator itself, weights and all; it knows a record's label when it looks for its code"
+        if config.level == "generator"
         else "the released network (its confidences), trained on the records themselves"
         if network
         else "the network trained on the synthetic set (its confidences), not the set itself"
@@ -216,7 +218,7 @@ def threat_model(config: AuditConfig) -> tuple[str, ...]:
         else "The adversary does not know the networks, augmentations and starting noise of the audited condensation."
         if config.independent_randomness
         else "The adversary knows the public randomness of the condensation (networks, augmentations, starting noise), "
-        f"{_shared_by(config)}{'' if config.level == 'set' else '; the training of the victim stays unknown'}."
+        f"{_shared_by(config)}{'' if config.level != 'model' else '; the training of the victim stays unknown'}."
     )
     learns = (
         "The adversary knows all records of the pool with their labels and has condensed random halves of them "
