@@ -135,8 +135,7 @@ def condense_dp_cgan(door: Door, config: DpCganConfig, *, randomness: PublicRand
         on_fake = flatten_each(gradients_of_each(judge, fake, real=False), tuple(sorted(judge)))
         clipped = unflatten_gradients(clip_vectors(on_fake, config.clip).mean(1), judge)
         noisy = release(door, config, judge)
-        moved = {name: judge[name] - config.rate(step) * (noisy[name] / config.batch + clipped[name]) for name in judge}
-        state.update(named("D", moved))
+        moved = _move(state, {name: noisy[name] / config.batch + clipped[name] for name in judge}, config, step)
         leaves = studio.leaves(state)
         made = with_labels(generate(generator, leaves, codes), labels.expand(runs, -1), door.num_classes)
         loss = F.softplus(-discriminate(moved, made)).mean(1).sum()

@@ -1,0 +1,178 @@
+"""Methods that train generators: they learn, their batch is their run, and settings that cannot work are refused."""
+
+import numpy as np
+import pytest
+import torch
+
+from attacks.density import density_ratios, nearest_ratios
+from attacks.gan_leak import GanLeakConfig, reconstruct, score_gan_leak
+from attacks.registry import Observations
+from audit.accounting.ledger import claims_anything
+from audit.games.membership.game import nominal_class_sizes
+from condensers.discriminator import discriminate, draw_discriminator, gradients_of_each, with_labels
+from condensers.dp_hp import DpHpConfig, hermite_features
+from condensers.dp_merf import DpMerfConfig
+from condensers.errors import BadConfig
+from condensers.generator import Generator, Generators, draw_codes, draw_generator, generate
+from condensers.gs_wgan import GsWganConfig
+from condensers.psg import PsgConfig
+from condensers.randomness import Randomness, stream
+from condensers.registry import condense_runs, get_method
+from condensers.sinkhorn import transport_plan
+from condensers.subspace import find_subspace, find_subspace_roughly
+
+CPU = torch.device("cpu")
+# Little noise, so that learning shows in few steps; accuracy is that of the nearest class mean of the set.
+LEARNING = {
+    "dp-merf": {"noise_multiplier": 0.5, "iterations": 100},
+    "dp-hp": {"noise_multiplier": 0.5, "iterations": 60},
+    "dp-kip": {"noise_multiplier": 0.5, "iterations": 40},
+    "dp-sinkhorn": {"noise_multiplier": 0.01, "iterations": 60, "batch_generated": 20, "sinkhorn_iterations": 8},
+    "gs-wgan": {"noise_multiplier": 0.005, "iterations": 100, "shards": 4, "generator_learning_rate": 0.01},
+    "dp-cgan": {"noise_multiplier": 0.02, "iterations": 200},
+    "cgan": {"iterations": 300},
+    "mtt": {"iterations": 20, "steps_per_expert": 10, "student_steps": 5, "width": 8},
+}
+
+
+def accuracy_of_class_means(images, labels, pool):
+    means = torch.stack([images[labels == label].mean(0).flatten() for label in range(10)])
+    return (torch.cdist(pool.images.flatten(1), means).argmin(1) == pool.labels).float().mean().item()
+
+
+@pytest.mark.parametrize("name", LEARNING)
+def test_every_method_learns_digits_above_chance(name, digits):
+    method = get_method(name)
+    changes = {"ipc": 2, **LEARNING[name]}
+    config = method.config(**{**method.presets["quick"], **changes})
+    included = torch.from_numpy(stream(0, "members").random((1, digits.num_records)) < 0.5)
+    batch, _ = condense_runs(
+        method,
+        digits,
+        included,
+        config,
+        class_sizes=nominal_class_sizes(digits),
+        randomness=Randomness(seed=0, runs=(0,)),
+    )
+    assert accuracy_of_class_means(batch.images[0], batch.labels[0], digits) > 0.3
+
+
+def test_gradients_of_a_discriminator_against_autograd():
+    drawn = draw_discriminator((1, 3, 3), 4, 5, stream(0, "D"), CPU)
+    own = {name: value.unsqueeze(0).requires_grad_() for name, value in drawn.items()}
+    inputs = with_labels(
+        torch.randn(1, 6, 1, 3, 3, generator=torch.Generator().manual_seed(0)), torch.tensor([[0, 1, 2, 3, 0, 1]]), 4
+    )
+    for real in (True, False):
+        scores = discriminate(own, inputs)
+        loss = torch.nn.functional.softplus(-scores if real else scores)
+        found = gradients_of_each(own, inputs, real=real)
+        for record in range(6):
+            expected = torch.autograd.grad(loss[0, record], list(own.values()), retain_graph=True)
+            for name, value in zip(own, expected, strict=True):
+                torch.testing.assert_close(found[name][0, record], value[0])
+
+
+def test_hermite_features_against_the_gaussian_kernel():
+    """Mehler's formula: Σ_k φ_k(x) φ_k(y) = exp(−ρ/(1 − ρ²)·(x − y)²), so that no feature vector is longer than 1."""
+    config = DpHpConfig(length_scale=0.5)
+    x = torch.linspace(0, 1, 7, dtype=torch.float64)
+    features = hermite_features(x, 60, config.rho)
+    expected = torch.exp(-config.rho / (1 - config.rho**2) * (x[:, None] - x[None]) ** 2)
+    torch.testing.assert_close(features @ features.T, expected, rtol=1e-6, atol=1e-9)
+    assert features.norm(dim=1).max() <= 1 + 1e-9
+
+
+def test_transport_plan_against_marginals_and_assignment():
+    points = torch.tensor([[0.0], [5.0], [9.0]], dtype=torch.float64)
+    targets = torch.tensor([[5.2], [8.7], [0.1], [3.0]], dtype=torch.float64)  # the last one is absent
+    cost = (points - targets.T).square().unsqueeze(0)
+    left = torch.full((1, 3), 1 / 3, dtype=torch.float64)
+    right = torch.tensor([[1 / 3, 1 / 3, 1 / 3, 0.0]], dtype=torch.float64)
+    plan = transport_plan(cost, left, right, regularisation=0.05, iterations=60)
+    torch.testing.assert_close(plan.sum(1), right, rtol=1e-3, atol=1e-4)
+    assert plan[0].argmax(1).tolist() == [2, 0, 1]
+
+
+def test_rough_components_against_exact_ones():
+    features = torch.randn(1, 40, 12, generator=torch.Generator().manual_seed(0)) * torch.linspace(5, 0.1, 12)
+    exact = find_subspace(features, 3)
+    rough = find_subspace_roughly(features, torch.randn(12, 3, generator=torch.Generator().manual_seed(1)))
+    overlap = torch.linalg.svdvals(exact.basis[0].T @ rough.basis[0])
+    assert overlap.min() > 0.95
+
+
+def test_reconstruction_finds_an_image_of_the_generator_and_no_other():
+    shape = Generator(input_shape=(1, 4, 4), num_classes=2, latent=2, width=16, kind="mlp")
+    drawn = [draw_generator(shape, stream(0, "generator", run), CPU) for run in range(2)]
+    both = Generators.joined([Generators(generator=shape, parameters=each) for each in drawn])
+    labels = torch.tensor([0, 1, 0])
+    made = generate(shape, both.parameters, draw_codes(shape, labels, stream(0, "codes")))
+    config = GanLeakConfig(steps=200, starts=2)
+    own = reconstruct(both, made[0], labels, config, stream(0, "starts"))
+    assert bool((own[0] > own[1] + 2).all()), "what a generator made lies nearer to it than to another one"
+    alone = reconstruct(both, made[0][:1], labels[:1], config, stream(0, "starts"))
+    torch.testing.assert_close(alone, own[:, :1], rtol=1e-3, atol=1e-3)
+
+
+def test_reference_takes_off_what_generators_without_the_record_reach():
+    members = np.array([[True], [False], [False]])
+    fit = np.array([9.0, 1.0, 3.0], dtype=np.float32).reshape(3, 1, 1)
+    seen = Observations(fit_signals=fit, fit_members=members, test_signals=np.full((1, 1, 1), 5.0, dtype=np.float32))
+    assert score_gan_leak(seen, GanLeakConfig(calibration="reference")) == pytest.approx(3.0)
+    assert score_gan_leak(seen, GanLeakConfig(calibration="none")) == pytest.approx(5.0)
+
+
+def test_copied_records_stand_out_in_density_and_distance():
+    generator = stream(0, "density")
+    records = generator.normal(size=(60, 6))
+    copied = records[:10] + 0.01 * generator.normal(size=(10, 6))
+    for ratios in (density_ratios(records, [copied]), nearest_ratios(records, [copied])):
+        assert ratios[0, :10].mean() > ratios[0, 10:].mean() + 0.5
+
+
+def test_psg_without_noise_claims_nothing(small_pool, small_members):
+    config = PsgConfig(
+        ipc=1, iterations=2, outer=1, batches=1, inner=1, batch=4, width=4, depth=1, noise_multiplier=0.0
+    )
+    randomness = Randomness(seed=1, runs=tuple(range(5)))
+    _, ledger = condense_runs(
+        get_method("psg"), small_pool, small_members, config, class_sizes=(12.0,) * 3, randomness=randomness
+    )
+    assert ledger.entries == get_method("psg").plan(config, (12.0,) * 3)
+    assert not claims_anything(ledger.entries)
+
+
+@pytest.mark.parametrize("method", ["dm", "psg"])
+def test_official_normalisation_gives_back_the_pools_numbers(method, digits):
+    """Standard normal noise around the official mean, in the pool's numbers, before a step has moved it far."""
+    from dataclasses import replace
+
+    pool = replace(digits, name="mnist")
+    small = {"iterations": 1, "width": 4, "depth": 1, "learning_rate": 1e-9, "normalisation": "official"}
+    chosen = get_method(method)
+    config = chosen.config(**small, **({"outer": 1, "inner": 1, "batches": 1} if method == "psg" else {}), ipc=20)
+    batch, _ = condense_runs(
+        chosen, pool, torch.ones(1, pool.num_records, dtype=torch.bool), config, class_sizes=(170.0,) * 10,
+        randomness=Randomness(seed=0, runs=(0,)),
+    )  # fmt: skip
+    assert batch.images.mean().item() == pytest.approx(2 * 0.1307 - 1, abs=0.03)
+    assert batch.images.std().item() == pytest.approx(2 * 0.3081, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: DpMerfConfig(generator="transformer"), "generator="),
+        (lambda: DpMerfConfig(init="real"), "--init real"),
+        (lambda: DpMerfConfig(adjacency="swap"), "adjacency="),
+        (lambda: Generator(input_shape=(14,), num_classes=2, latent=2, width=4), "do not fit records of a table"),
+        (lambda: GsWganConfig(accounting="none"), "accounting="),
+        (lambda: get_method("gs-wgan").plan(GsWganConfig(shards=5000), (90.0,) * 10), "cannot be divided"),
+        (lambda: DpHpConfig(epochs=20, iterations=10), "epochs="),
+    ],
+)
+def test_settings_that_cannot_work_are_refused_in_one_line(make, said):
+    with pytest.raises(BadConfig, match=said) as error:
+        make()
+    assert "\n" not in str(error.value)
