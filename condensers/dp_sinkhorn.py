@@ -14,7 +14,7 @@ Differs from the released code: the generator (theirs has batch norm), and balan
 """
 
 from dataclasses import dataclass
-from math import prod
+from math import ceil, prod, sqrt
 from typing import Any
 
 import torch
@@ -46,8 +46,8 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
     "worst-case": {
         "ipc": 1,
-        "iterations": 5,
-        "batch": 10,
+        "iterations": 3,
+        "batch": 2,
         "batch_generated": 2,
         "generator": "mlp",
         "generator_width": 2,
@@ -91,8 +91,8 @@ class DpSinkhornConfig(GeneratorConfig):
 
     @property
     def num_generated(self) -> int:
-        """Of a step; as many as a sample may have where that decides (three times what is expected, and ten)."""
-        return 3 * self.batch + 10 if self.size == "realised" else self.batch_generated
+        """Of a step; where the sample decides, as many as it has but with negligible probability (six deviations)."""
+        return self.batch + ceil(6 * sqrt(self.batch)) if self.size == "realised" else self.batch_generated
 
 
 def plan_dp_sinkhorn(config: DpSinkhornConfig, class_sizes: tuple[float, ...]) -> Entries:
