@@ -54,7 +54,12 @@ class Work(Protocol):
 
 
 class Executor(Protocol):
-    """Computes units wherever it likes, and returns when the files of all of them are in `folder`."""
+    """Computes units wherever it likes, and returns when the files of all of them are in `folder`.
+
+    >>> import inspect
+    >>> list(inspect.signature(Executor.run).parameters)
+    ['self', 'work', 'units', 'folder', 'on_progress']
+    """
 
     def run(self, work: Work, units: Sequence[int], folder: Path, on_progress: OnProgress) -> None:
         """Raises Incomplete if workers are lost; finished units are kept."""
@@ -121,7 +126,11 @@ class Local:
 
 @dataclass(frozen=True)
 class InProcess:
-    """Computes in the calling process: for small work, where starting workers would take longer than the work."""
+    """Computes in the calling process: for small work, where starting workers would take longer than the work.
+
+    >>> InProcess().num_workers("cpu")
+    1
+    """
 
     def num_workers(self, device: str) -> int:
         """This process."""
