@@ -14,7 +14,7 @@ and `to_html(path)`. Importing this package is cheap: torch is imported when an 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from audit.version import __version__
 
 # Public name: the module that holds it. Imported on first use.
 _PUBLIC = {

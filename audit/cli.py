@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import click
 
-from audit import __version__
+from audit.version import __version__
 from condensers.errors import AuditError, Incomplete
 
 # name: (module:attribute, one line for --help)

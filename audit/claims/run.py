@@ -7,12 +7,12 @@ from dataclasses import asdict
 from importlib import resources
 from pathlib import Path
 
-from audit import __version__
 from audit.claims import baselines, dong_theory, privacy_for_free, private_methods, private_utility
 from audit.claims.collect import PLAIN, collect
 from audit.claims.ranges import describe_range, find_mismatches
 from audit.claims.record import SCHEMA, Claim, Evidence, Finding, Ruling, Test
 from audit.engine.store import explain_failure, write_text
+from audit.version import __version__
 from condensers.errors import BadConfig, BadData
 from reports.records.scope import describe_scope
 

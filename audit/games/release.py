@@ -19,7 +19,6 @@ from PIL import Image
 from safetensors.torch import save
 from torch import Tensor
 
-import audit
 from audit.accounting.events import neighbouring_relation
 from audit.accounting.ledger import claim_from_ledger, ledger_event
 from audit.engine.store import explain_failure, write_atomically, write_text
@@ -27,6 +26,7 @@ from audit.games.condensation import Condensation
 from audit.games.settings import versions
 from audit.sets.normalisation import SYMMETRIC, Normalisation, normalise, official
 from audit.sets.synthetic import digest_of
+from audit.version import __version__
 from condensers.errors import BadConfig, BadData
 from condensers.ledger import Ledger
 from condensers.pool import CondensedBatch, Pool
@@ -53,7 +53,7 @@ def make_label(
     """What stands on the set, in all layouts; `batch` has one run."""
     label: dict[str, Any] = {
         "schema": SCHEMA,
-        "made_by": f"condensation-audit {audit.__version__}",
+        "made_by": f"condensation-audit {__version__}",
         "versions": versions(condensation.method),
         "method": condensation.method.name,
         "preset": preset,

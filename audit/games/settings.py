@@ -11,11 +11,11 @@ from typing import Any
 
 import torch
 
-import audit
 from attacks.registry import Attack
 from attacks.victims import VictimConfig
 from audit.data.load import physical_memory
 from audit.engine.fingerprint import code_fingerprints
+from audit.version import __version__
 from condensers.errors import BadConfig
 from condensers.networks import Network
 from condensers.pool import Pool
@@ -179,7 +179,7 @@ def versions(method: Method | None, attack: Attack | None = None) -> dict[str, s
     plugins = {"method plugin": method.plugin if method else "", "attack plugin": attack.plugin if attack else ""}
     return {
         **found,
-        "condensation-audit": audit.__version__,
+        "condensation-audit": __version__,
         **code_fingerprints(),
         **{name: checksum for name, checksum in plugins.items() if checksum},
     }
