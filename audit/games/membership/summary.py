@@ -30,7 +30,7 @@ from reports.records.coin_test import CoinTest
 from reports.words.coin_test import describe_coin_test
 from reports.words.rounding import decimals_apart, down, percent, up
 
-NUM_EXPOSED = 16
+NUM_EXPOSED = 12
 PROTOCOL_RECORDS = 1000
 
 
