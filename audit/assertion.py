@@ -1,4 +1,4 @@
-"""A fixture for pytest: `assert_private(condenser, epsilon=…, delta=…)`.
+"""What the fixture of pytest does: `assert_private(condenser, epsilon=…, delta=…)`.
 
     def test_my_condenser(assert_private):
         assert_private("my_module:my_condenser", epsilon=1.0, delta=1e-5)
@@ -11,8 +11,6 @@ is fixed, so a test that passed once passes again until the code changes.
 import tempfile
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 
 def assert_private(
@@ -49,9 +47,3 @@ def assert_private(
     outcome = judge_guarantee(item, report, report.command)
     if outcome.exit_code:
         raise AssertionError(f"{outcome.status}: {outcome.reason} ({outcome.command})")
-
-
-@pytest.fixture(name="assert_private")
-def assert_private_fixture() -> Any:
-    """The function above."""
-    return assert_private
