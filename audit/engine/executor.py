@@ -121,7 +121,12 @@ class Local:
 
 @dataclass(frozen=True)
 class InProcess:
-    """Computes in the calling process: for small work, where starting workers would take longer than the work."""
+    """Computes in the calling process: for small work, where starting workers would take longer than the work.
+
+    `loaded` is what the work would load, where the process has it already.
+    """
+
+    loaded: Any = None
 
     def num_workers(self, device: str) -> int:
         """This process."""
@@ -129,9 +134,14 @@ class InProcess:
 
     def run(self, work: Work, units: Sequence[int], folder: Path, on_progress: OnProgress) -> None:
         """Compute the units one after the other."""
-        loaded = work.load()
+        loaded = work.load() if self.loaded is None else self.loaded
         for unit in units:
             work.compute(loaded, unit, folder, partial(on_progress, unit))
+
+
+def suited(executor: Executor, units: Sequence[int], loaded: Any = None) -> Executor:
+    """The executor, but this process for a single unit that it would start one local worker for."""
+    return InProcess(loaded) if len(units) == 1 and isinstance(executor, Local) else executor
 
 
 def num_cores() -> int:

@@ -1,14 +1,19 @@
 """From a specification to its record."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from audit.engine.where import Where
 from audit.specs.membership import Membership, ReleasedSets
+from audit.specs.theory import Theory
 from audit.specs.worst_case import WorstCase
 from reports.records import schema
 from reports.records.worst_case import WorstCaseReport
+
+if TYPE_CHECKING:
+    from audit.games.theory.examine import TheoryReport
 
 Say = Callable[[str], None]
 
@@ -17,6 +22,8 @@ Say = Callable[[str], None]
 def run(spec: Membership, where: Where, say: Say) -> schema.Report: ...
 @overload
 def run(spec: WorstCase, where: Where, say: Say) -> WorstCaseReport: ...
+@overload
+def run(spec: Theory, where: Where, say: Say) -> "TheoryReport": ...
 
 
 def run(spec: Any, where: Where, say: Say) -> Any:
@@ -24,6 +31,13 @@ def run(spec: Any, where: Where, say: Say) -> Any:
     match spec:
         case WorstCase():
             return _run_worst_case(spec, where, say)
+        case Theory():
+            from audit.games.theory.draw import draw_theory
+            from audit.games.theory.examine import examine
+
+            examined = examine(spec, where, say)
+            figures = draw_theory(examined, where.out, show_records=where.show_records)
+            return replace(examined, figures=tuple(map(str, figures)))
         case Membership():
             from audit.games.membership.foreign import resolve_foreign
             from audit.games.membership.pipeline import run_audit
