@@ -21,6 +21,7 @@ from audit.specs.spec import Spec
 from audit.specs.theory import Theory
 from audit.specs.worst_case import WorstCase
 from reports.records.scope import KNOWN, Scope
+from reports.records.visual import VisualReport
 
 Say = Callable[[str], None]
 
@@ -39,6 +40,7 @@ def collect(spec: Spec, where: Where, say: Say) -> Evidence:
             return Evidence(record=account(spec))
         case Visual():
             seen = run(spec, where, say)
+            assert isinstance(seen, VisualReport)
             return Evidence(record=seen, scope=scope_of_report(seen))
         case WorstCase():
             record = run(spec, where, say)

@@ -21,8 +21,8 @@ from audit.games.membership.crossfit import cross_fit_runs
 from audit.games.membership.draws import per_draw, scores_by_draw
 from audit.games.membership.headline import bound_coins
 from audit.games.membership.intervals import measure_test_runs
-from audit.games.membership.pipeline import load_shards
 from audit.games.membership.resolve import resolve_config
+from audit.games.membership.runs import load_shards
 from audit.games.membership.shard import game_of
 from audit.games.membership.signals import labels_given, level_signals
 from audit.games.membership.summary import reproduction_command

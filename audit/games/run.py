@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, overload
 
 from audit.engine.where import Where
 from audit.specs.membership import Membership, ReleasedSets
+from audit.specs.pictures import Visual
 from audit.specs.theory import Theory
 from audit.specs.worst_case import WorstCase
 from reports.records import schema
+from reports.records.visual import NearestReport, VisualReport
 from reports.records.worst_case import WorstCaseReport
 
 if TYPE_CHECKING:
@@ -23,6 +25,8 @@ def run(spec: Membership, where: Where, say: Say) -> schema.Report: ...
 @overload
 def run(spec: WorstCase, where: Where, say: Say) -> WorstCaseReport: ...
 @overload
+def run(spec: Visual, where: Where, say: Say) -> VisualReport | NearestReport: ...
+@overload
 def run(spec: Theory, where: Where, say: Say) -> "TheoryReport": ...
 
 
@@ -31,6 +35,13 @@ def run(spec: Any, where: Where, say: Say) -> Any:
     match spec:
         case WorstCase():
             return _run_worst_case(spec, where, say)
+        case Visual():
+            from audit.games.visual.released import run_released
+            from audit.games.visual.resolve import resolve_visual
+            from audit.games.visual.run import run_visual
+
+            resolved = resolve_visual(spec, where)
+            return (run_released if spec.synthetic else run_visual)(resolved, where, say)
         case Theory():
             from audit.games.theory.draw import draw_theory
             from audit.games.theory.examine import examine
