@@ -8,7 +8,8 @@ are missing are units of work for an executor. Another result that needs the sam
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -33,15 +34,17 @@ def tensor_digest(*tensors: Tensor) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """A part of a result, by the facts that decide it; it holds numbers or tensors by name."""
+    """A part of a result, by the digest of the facts that decide it; it holds numbers or tensors by name."""
 
-    facts: dict[str, Any]
+    digest: str
     holds: Literal["numbers", "tensors"]
+    facts: dict[str, Any] = field(compare=False, repr=False)
 
-    @property
-    def digest(self) -> str:
-        """Of the facts."""
-        return hashlib.sha256(json.dumps(self.facts, sort_keys=True).encode()).hexdigest()
+    @staticmethod
+    def of(facts: dict[str, Any], holds: Literal["numbers", "tensors"]) -> "Cell":
+        """The cell that these facts decide."""
+        digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+        return Cell(digest=digest, holds=holds, facts=facts)
 
     @property
     def file(self) -> str:
@@ -90,11 +93,18 @@ class Cells:
         self.num_found = self.num_computed = 0
 
     def gather(
-        self, work: CellWork, loaded: Any, on_progress: OnProgress, found: Callable[[int], None] = lambda _: None
+        self,
+        work: CellWork,
+        loaded: Any,
+        on_progress: OnProgress,
+        *,
+        found: Callable[[int], None] = lambda _: None,
+        seconds: Callable[[int], float] = lambda _: inf,
     ) -> list[dict[str, Any]]:
         """What all units of the work hold; `found` is told of those that were there.
 
-        `loaded` is what `work.load()` gives: a single unit may be computed with it in this process.
+        `loaded` is what `work.load()` gives: where little is missing, by the `seconds` that a unit takes about, it is
+        computed with it in this process.
         """
         kept = [self._find(cell) for cell in work.cells]
         missing = [unit for unit, result in enumerate(kept) if result is None]
@@ -103,7 +113,8 @@ class Cells:
                 self.num_found += 1
                 found(unit)
         if missing:
-            suited(self._executor, missing, loaded).run(work, missing, self._folder, on_progress)
+            executor = suited(self._executor, missing, loaded, sum(map(seconds, missing)))
+            executor.run(work, missing, self._folder, on_progress)
         for unit in missing:
             try:
                 kept[unit] = work.cells[unit].read(self._folder)

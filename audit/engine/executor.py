@@ -6,6 +6,7 @@ in which their files belong, and a function to be told how far each of them is.
 """
 
 import contextlib
+import math
 import multiprocessing
 import os
 import queue
@@ -25,6 +26,7 @@ from condensers.errors import BadConfig, Incomplete
 
 OnProgress = Callable[[int, float], None]
 REPORT_EVERY = 0.3  # seconds, per worker
+WORTH_STARTING = 10.0  # seconds of work, of which starting workers that import torch takes a good part
 
 _work: Any = None
 _loaded: Any = None
@@ -139,9 +141,10 @@ class InProcess:
             work.compute(loaded, unit, folder, partial(on_progress, unit))
 
 
-def suited(executor: Executor, units: Sequence[int], loaded: Any = None) -> Executor:
-    """The executor, but this process for a single unit that it would start one local worker for."""
-    return InProcess(loaded) if len(units) == 1 and isinstance(executor, Local) else executor
+def suited(executor: Executor, units: Sequence[int], loaded: Any = None, seconds: float = math.inf) -> Executor:
+    """The executor; but this process where local workers would not pay: for one unit, or for `seconds` in all."""
+    alone = len(units) == 1 or seconds < WORTH_STARTING
+    return InProcess(loaded) if alone and isinstance(executor, Local) else executor
 
 
 def num_cores() -> int:

@@ -9,6 +9,7 @@ from audit.engine.where import Where
 from audit.specs.membership import Membership, ReleasedSets
 from audit.specs.pictures import Visual
 from audit.specs.theory import Theory
+from audit.specs.utility import Utility
 from audit.specs.worst_case import WorstCase
 from reports.records import schema
 from reports.records.visual import NearestReport, VisualReport
@@ -27,6 +28,8 @@ def run(spec: WorstCase, where: Where, say: Say) -> WorstCaseReport: ...
 @overload
 def run(spec: Visual, where: Where, say: Say) -> VisualReport | NearestReport: ...
 @overload
+def run(spec: Utility, where: Where, say: Say) -> dict[str, Any]: ...
+@overload
 def run(spec: Theory, where: Where, say: Say) -> "TheoryReport": ...
 
 
@@ -42,6 +45,10 @@ def run(spec: Any, where: Where, say: Say) -> Any:
 
             resolved = resolve_visual(spec, where)
             return (run_released if spec.synthetic else run_visual)(resolved, where, say)
+        case Utility():
+            from audit.games.utility.run import run_utility
+
+            return run_utility(spec, where, say)
         case Theory():
             from audit.games.theory.draw import draw_theory
             from audit.games.theory.examine import examine

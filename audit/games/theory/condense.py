@@ -53,7 +53,7 @@ class TheoryWork:
             "versions": versions(get_method("dm")),
         }
         return tuple(
-            Cell(facts={**shared, "extractor": extractor, "ipc": ipc}, holds="tensors") for extractor, ipc in self.kinds
+            Cell.of({**shared, "extractor": extractor, "ipc": ipc}, "tensors") for extractor, ipc in self.kinds
         )
 
     def load(self) -> Pool:
