@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from audit.engine.where import Where
+from audit.specs.condense import Condense
 from audit.specs.membership import Membership, ReleasedSets
 from audit.specs.pictures import Visual
 from audit.specs.theory import Theory
@@ -16,6 +17,7 @@ from reports.records.visual import NearestReport, VisualReport
 from reports.records.worst_case import WorstCaseReport
 
 if TYPE_CHECKING:
+    from audit.games.release import Release
     from audit.games.theory.examine import TheoryReport
 
 Say = Callable[[str], None]
@@ -29,6 +31,8 @@ def run(spec: WorstCase, where: Where, say: Say) -> WorstCaseReport: ...
 def run(spec: Visual, where: Where, say: Say) -> VisualReport | NearestReport: ...
 @overload
 def run(spec: Utility, where: Where, say: Say) -> dict[str, Any]: ...
+@overload
+def run(spec: Condense, where: Where, say: Say) -> "Release": ...
 @overload
 def run(spec: Theory, where: Where, say: Say) -> "TheoryReport": ...
 
@@ -49,6 +53,10 @@ def run(spec: Any, where: Where, say: Say) -> Any:
             from audit.games.utility.run import run_utility
 
             return run_utility(spec, where, say)
+        case Condense():
+            from audit.games.release import release_set
+
+            return release_set(spec, where, say)
         case Theory():
             from audit.games.theory.draw import draw_theory
             from audit.games.theory.examine import examine

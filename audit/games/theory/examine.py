@@ -40,6 +40,7 @@ from condensers.initial import INITS
 from condensers.pool import Pool
 
 MOST_IMAGES_SHOWN = 4
+SECONDS_PER_STEP = 3e-4  # and record, about
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +120,13 @@ def examine(spec: Theory, where: Where, say: Callable[[str], None]) -> TheoryRep
         directory.path.mkdir(parents=True, exist_ok=True)
     cells = Cells(directory.path, where.executor, say)
     with directory.held(), ProgressBar(f"{len(kinds)} condensations", dict.fromkeys(range(len(kinds)), 1)) as bar:
-        condensed = cells.gather(work, pool, bar.update, found=lambda unit: bar.update(unit, 1.0))
+        condensed = cells.gather(
+            work,
+            pool,
+            bar.update,
+            found=lambda unit: bar.update(unit, 1.0),
+            seconds=lambda _: SECONDS_PER_STEP * spec.iterations * pool.num_records,
+        )
     if cells.num_found:
         say(f"{cells.num_found} of {len(kinds)} condensations were finished before")
     return summarise_theory(pool, spec, kinds, condensed)
