@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from condensers.errors import BadConfig
+
 
 @click.command()
 @click.option("--dataset", default="digits", show_default=True, help="Name (`audit data`), .npz file or folder.")
@@ -25,12 +27,11 @@ def coins(**flags: Any) -> int:
     FILE`, `audit visual --synthetic SET --members FILE`.
     """
     from audit.data.load import load_pool, pool_checksum, pool_rows
-    from audit.games.condensation import check_seed
     from audit.games.membership.coins import Coins, draw_coins, write_coins
 
     out = flags["out"]
-    if flags["seed"] is not None:
-        check_seed(flags["seed"])
+    if flags["seed"] is not None and not 0 <= flags["seed"] < 1 << 63:
+        raise BadConfig(f"--seed {flags['seed']}: must lie in 0…2^63 − 1")
     pool = load_pool(flags["dataset"], data_root=flags["data_root"], records=flags["records"])
     rows = pool_rows(flags["dataset"], data_root=flags["data_root"], records=flags["records"])
     drawn = Coins(

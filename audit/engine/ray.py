@@ -4,11 +4,12 @@ What all units need (the pool of records) is loaded once by the driver and put o
 SHA-256, which every worker checks. A task writes its file into a folder of its own and returns the bytes; the driver
 alone writes the run directory, so no shared file system is needed. Tasks are submitted as places become free, so the
 driver holds a few results at a time, however many units there are. When nothing is left to submit, units that are still
-running are started a second time on free places and the first result wins: units are idempotent, so the bytes are equal.
+running are started a second time on free places and the first result wins: units are idempotent, their bytes equal.
 """
 
 import contextlib
 import hashlib
+import logging
 import os
 import shutil
 import tempfile
@@ -91,7 +92,7 @@ class Ray:
                     address=self.address,
                     include_dashboard=None if self.address or os.environ.get("RAY_ADDRESS") else False,
                     log_to_driver=False,
-                    logging_level="ERROR",
+                    logging_level=logging.ERROR,
                     runtime_env={"working_dir": copies} if sources else None,
                 )
             except (ConnectionError, RuntimeError, ValueError) as error:

@@ -21,11 +21,11 @@ from audit.games.membership.crossfit import cross_fit_runs
 from audit.games.membership.draws import per_draw, scores_by_draw
 from audit.games.membership.headline import bound_coins
 from audit.games.membership.intervals import measure_test_runs
-from audit.games.membership.pipeline import load_shards
+from audit.games.membership.request import resolved_as
 from audit.games.membership.resolve import resolve_config
+from audit.games.membership.runs import load_shards
 from audit.games.membership.shard import game_of
 from audit.games.membership.signals import labels_given, level_signals
-from audit.games.membership.summary import reproduction_command
 from audit.games.run import run
 from audit.specs.membership import Compare, as_lira
 from condensers.errors import BadConfig
@@ -117,7 +117,7 @@ def run_comparison(spec: Compare, where: Where, say: Callable[[str], None]) -> P
         folder.mkdir(exist_ok=True)
     record = {
         "schema": SCHEMA,
-        "command": reproduction_command(config, f"compare --attacks {named}"),
+        "command": resolved_as(Compare, config, attacks=named).command(),
         "digest": digest,
         "method": config.method,
         "dataset": config.dataset,

@@ -144,11 +144,6 @@ def condense_for_release(
     return published
 
 
-def check_seed(seed: int) -> None:
-    if not 0 <= seed < 1 << 63:
-        raise BadConfig(f"--seed {seed}: must lie in 0…2^63 − 1")
-
-
 def _digest(condensation: Condensation, pool: Pool, seed: int, chosen: ColumnOfCoins | None) -> str:
     """Of everything that determines the result; it stays in checkpoints, which are removed."""
     facts = {

@@ -15,8 +15,8 @@ from typing import Any
 from audit.engine.store import RunDirectory, write_atomically, write_text
 from audit.engine.where import Where
 from audit.games.membership.config import AuditConfig
+from audit.games.membership.request import resolved_as
 from audit.games.membership.reuse import link_or_copy
-from audit.games.membership.summary import reproduction_command
 from audit.games.run import run
 from audit.specs.membership import Ladder as LadderSpec
 from audit.specs.membership import as_lira
@@ -86,9 +86,7 @@ def keep_ladder(
     directory.create()
     for kept in (source.scores, source.shard(0)):
         write_atomically(directory.path / kept.relative_to(source.path), partial(link_or_copy, kept))
-    command = reproduction_command(
-        replace(config, confidence=confidence), "ladder" if trials is None else f"ladder --trials {trials}"
-    )
-    record = replace(stored, command=command, digest=digest, run_directory=name, ladder=ladder)
+    asked = resolved_as(LadderSpec, config, confidence=confidence, trials=trials)
+    record = replace(stored, command=asked.command(), digest=digest, run_directory=name, ladder=ladder)
     write_text(directory.report, schema.dump(record))
     return record, directory

@@ -9,6 +9,7 @@ from typing import Any
 
 from reports.records.kinds import AuditRecord
 from reports.records.schema import Claim, EpsilonBound, Report, claimed_epsilon
+from reports.records.visual import VisualReport
 from reports.records.worst_case import WorstCaseReport
 from reports.words.rounding import count, decimals_apart, down, percent, small, up
 from reports.words.table import Column, Table
@@ -78,7 +79,7 @@ def explain_claim(report: AuditRecord) -> str:
         return "Nothing: no ε is claimed for this method, so there is nothing to refute."
     decimals = decimals_apart(report.epsilon.lower, claimed_epsilon(claim))
     text = f"{_figures(claim, decimals)}. Source: {claim.source.rstrip('.')}."
-    proved = report.proved if isinstance(report, Report) else None
+    proved = report.proved if isinstance(report, Report | VisualReport) else None
     if proved is not None and proved != claim:
         text += f" The {proved.source} proves {_figures(proved, 2)}."
     if claim.delta != report.epsilon.delta:

@@ -1,14 +1,19 @@
 """Claims: what is on record, how it is run and read back."""
 
 import json
+import shlex
 
 import pytest
 
 from audit.claims import record
-from audit.claims.collect import options_of
+from audit.claims.effect import Effect
 from audit.claims.ranges import ANYTHING, PublishedRange, describe_range, find_mismatches
-from audit.claims.record import SCALES, Claim, Evidence, Finding, Ruling
-from audit.claims.run import CLAIMS, read_findings, run_claim, write_findings
+from audit.claims.record import SCALES, Claim, Evidence, Finding, Ruling, at_scales
+from audit.claims.run import CLAIMS, _complete, read_findings, run_claim, write_findings
+from audit.specs.account import Account
+from audit.specs.membership import Loss
+from audit.specs.options import parse
+from audit.specs.theory import Theory
 from condensers.errors import BadConfig, BadData
 from reports.records.scope import KNOWN, UNKNOWN, Scope, describe_scope
 
@@ -21,13 +26,21 @@ def test_every_claim_has_tests_or_says_what_they_would_take() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(CLAIMS))
-def test_every_command_of_a_claim_is_understood_by_the_command_line(name: str) -> None:
+def test_the_command_of_a_claim_asks_for_its_specification(name: str) -> None:
     for test in CLAIMS[name].tests:
         for scale in SCALES:
-            for text in test.commands[scale]:
-                command, *words = text.replace("{seed+", "").replace("}", "").split()
-                if command != "effect":
-                    options_of(command, words)
+            for spec in test.specs[scale]:
+                if not isinstance(spec, Effect):
+                    program, command, *words = shlex.split(spec.command())
+                    assert (program, command) == ("audit", spec.COMMAND)
+                    assert parse(type(spec), words) == spec
+
+
+def test_seeds_are_counted_from_that_of_the_run_and_confidence_is_its_share() -> None:
+    assert _complete(Theory(seed=2), 0.01, 3) == Theory(seed=5)
+    assert _complete(Loss(), 0.05, 3) == Loss(seed=3, confidence=0.95)
+    account = Account(gaussian=True, noise_multiplier=1.0)
+    assert _complete(account, 0.05, 3) == account
 
 
 DIGITS = Scope(
@@ -57,7 +70,7 @@ def test_a_ruling_outside_the_published_range_says_so(tmp_path) -> None:
         tests=(
             record.Test(
                 name="t", threat_model="m",
-                commands=dict.fromkeys(SCALES, ("loss --method real --records 100 --runs 2 --set victim.epochs=1",)),
+                specs=at_scales(Loss(method="real", records=100, shadows=2, settings={"victim.epochs": "1"})),
                 judge=lambda *_: Ruling(verdict="CONTRADICTED", figures=""),
             ),
         ),

@@ -8,8 +8,9 @@ import pytest
 from small_specs import small_spec, spec_of
 
 from audit.games.membership.config import AuditConfig
+from audit.games.membership.request import resolved_spec
 from audit.games.membership.resolve import resolve_config
-from audit.games.membership.summary import judge, reproduction_command
+from audit.games.membership.summary import judge
 from audit.games.settings import default_augmentation, parse_changes
 from condensers.dm import DmConfig
 from condensers.errors import BadConfig, BadInput
@@ -74,7 +75,7 @@ def test_three_quarters_of_the_shadows_are_fit_runs():
 
 def test_the_reproduction_command_gives_the_same_digest():
     config = config_of(changes=("iterations=5",), ipc=2, claim=3.0, seed=9, records=200, test_runs=5)
-    command = reproduction_command(config)
+    command = resolved_spec(config).command()
     assert command.startswith("audit lira ")
     assert resolve_config(spec_of(command), None)[0].digest == config.digest
 
@@ -102,7 +103,7 @@ def test_epsilon_calibrates_the_noise_of_a_private_method_and_is_not_overshot():
     method = get_method("ldpdc")
     claim = claim_from_ledger(method.plan(method.config(**config.method_config), nominal_class_sizes(pool)), 1e-5)
     assert 1.99 < claim.epsilon_pld <= 2.0 <= claim.epsilon_rdp
-    assert "--epsilon 2" in reproduction_command(config)
+    assert resolved_spec(config).epsilon == 2.0
 
 
 @pytest.mark.parametrize(

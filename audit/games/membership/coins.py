@@ -14,7 +14,6 @@ import re
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy.stats import binom
@@ -22,6 +21,7 @@ from scipy.stats import binom
 from audit.data.load import pool_checksum
 from audit.engine.store import write_text
 from audit.games.membership.game import INCLUSION_PROBABILITY
+from audit.specs.condense import Condense
 from condensers.errors import BadConfig, BadData, BadInput
 from condensers.pool import Pool
 from condensers.randomness import stream
@@ -107,17 +107,13 @@ def take_column(coins: Coins, path: Path, column: int) -> np.ndarray:
     return coins.members[column]
 
 
-def choose_members(flags: dict[str, Any], pool: Pool) -> ColumnOfCoins | None:
-    """What --members and --column of `audit condense` choose; None where everybody is condensed."""
-    path, column = flags["members"], flags["column"]
-    if path is None:
-        if column:
-            raise BadConfig(f"--column {column}: needs a file of coins, --members FILE")
+def choose_members(spec: Condense, pool: Pool) -> ColumnOfCoins | None:
+    """Whom the specification condenses by coins; None where everybody is condensed."""
+    if spec.members is None:
         return None
-    if flags["hold_out"]:
-        raise BadConfig("--members and --hold-out both say who is condensed: give one of them")
-    coins = read_coins(path, dataset=flags["dataset"], checksum=pool_checksum(pool), num_records=pool.num_records)
-    return ColumnOfCoins(members=take_column(coins, path, column), column=column)
+    path = Path(spec.members)
+    coins = read_coins(path, dataset=spec.dataset, checksum=pool_checksum(pool), num_records=pool.num_records)
+    return ColumnOfCoins(members=take_column(coins, path, spec.column), column=spec.column)
 
 
 def _read_table(path: Path, lines: list[str], num_records: int) -> np.ndarray:

@@ -7,7 +7,6 @@ is halved by its records: numbers of guesses are chosen on the coins of one half
 """
 
 import hashlib
-import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -200,7 +199,6 @@ def describe_foreign(config: AuditConfig, foreign: Foreign, report: schema.Repor
         tradeoff = tradeoff_of_point(claimed.epsilon_pld, claimed.delta)
     return replace(
         report,
-        command=f"{report.command} {spell_flags(foreign)}{' --known-randomness' * _known(config)}",
         method=config.audited,
         verdict=verdict,
         verdict_reason=reason,
@@ -212,10 +210,6 @@ def describe_foreign(config: AuditConfig, foreign: Foreign, report: schema.Repor
         threat_model=(*told, level, guess, *rest),
         outlook=(),
     )
-
-
-def _known(config: AuditConfig) -> bool:
-    return not config.independent_randomness
 
 
 def asserted(foreign: Foreign) -> tuple[str, ...]:
@@ -253,18 +247,6 @@ def label_claim(foreign: Foreign, delta: float) -> schema.Claim | None:
     if len(claims) < len(stated):
         return None
     return max(claims, key=lambda claim: claim.epsilon_pld or 0.0)
-
-
-def spell_flags(foreign: Foreign) -> str:
-    """The flags that name these sets and coins."""
-    facts = foreign.facts
-    parts = []
-    for place, file in enumerate(facts["files"]):
-        parts += [f"--synthetic {shlex.quote(file)}", f"--index {facts['index'][place]}"]
-        parts += [] if facts["columns"] is None else [f"--column {facts['columns'][place]}"]
-    parts.append(f"--normalisation {facts['normalisation']}")
-    parts += [] if facts["members_file"] is None else [f"--members {shlex.quote(facts['members_file'])}"]
-    return " ".join(parts)
 
 
 def keep_sets(directory: RunDirectory, digest: str, foreign: Foreign) -> None:
