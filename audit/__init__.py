@@ -19,15 +19,20 @@ from audit.version import __version__
 # Public name: the module that holds it. Imported on first use.
 _PUBLIC = {
     "Compare": "audit.specs.membership",
+    "Condense": "audit.specs.condense",
     "Ladder": "audit.specs.membership",
     "Lira": "audit.specs.membership",
     "Loss": "audit.specs.membership",
     "Rmia": "audit.specs.membership",
+    "Theory": "audit.specs.theory",
+    "Utility": "audit.specs.utility",
     "Visual": "audit.specs.pictures",
     "WorstCase": "audit.specs.worst_case",
     "Executor": "audit.engine.executor",
     "InProcess": "audit.engine.executor",
     "Local": "audit.engine.executor",
+    "Ray": "audit.engine.ray",
+    "account": "audit.api",
     "bound_epsilon": "audit.api",
     "load": "audit.api",
     "plan": "audit.api",
@@ -36,10 +41,14 @@ _PUBLIC = {
 __all__ = ["__version__", *_PUBLIC]
 
 if TYPE_CHECKING:
-    from audit.api import bound_epsilon, load, plan, run
+    from audit.api import account, bound_epsilon, load, plan, run
     from audit.engine.executor import Executor, InProcess, Local
+    from audit.engine.ray import Ray
+    from audit.specs.condense import Condense
     from audit.specs.membership import Compare, Ladder, Lira, Loss, Rmia
     from audit.specs.pictures import Visual
+    from audit.specs.theory import Theory
+    from audit.specs.utility import Utility
     from audit.specs.worst_case import WorstCase
 
 

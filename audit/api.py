@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 from audit.engine.executor import Executor, Local
 from audit.engine.progress import listening, on_stderr, unheard
 from audit.engine.where import Where
-from audit.specs.membership import Membership
+from audit.specs.membership import Compare, Ladder, Membership
 from audit.specs.pictures import Visual
 from audit.specs.spec import Spec
 from audit.specs.worst_case import WorstCase
@@ -80,6 +80,15 @@ def run(
         show_records=show_records,
     )
     with listening(tell):
+        match spec:
+            case Compare():
+                from audit.games.compare import run_comparison
+
+                return run_comparison(spec, where, tell)
+            case Ladder():
+                from audit.games.ladder import audit_ladder
+
+                return as_record(audit_ladder(spec, where, tell))
         return as_record(run_game(spec, where, tell))
 
 
@@ -141,6 +150,39 @@ def bound_epsilon(
     else:
         raise BadConfig(f"unit {unit!r}: must be run or record")
     return bound_named(evidence, estimator, delta=delta, confidence=confidence, num_tries=tries)
+
+
+def account(
+    *,
+    method: str | None = None,
+    dataset: str | None = None,
+    sigma: float | None = None,
+    rate: float = 1.0,
+    steps: int = 1,
+    sampling: str = "poisson",
+    delta: float = 1e-5,
+    **settings: Any,
+) -> dict[str, Any]:
+    """The analytic ε by RDP and by PLD, of a published method with its settings or of a subsampled Gaussian mechanism.
+
+    The keys are those of `audit account --json`. `settings` are other fields of `audit account`, such as `ipc`,
+    `class_sizes` or, to calibrate the noise, `epsilon`.
+
+    >>> import audit
+    >>> found = audit.account(sigma=1.1, rate=0.01, steps=1000)
+    >>> round(found["epsilon_rdp"], 2), found["epsilon_pld"] < found["epsilon_rdp"]
+    (1.71, True)
+    """
+    from audit.accounting.account import account as account_for
+    from audit.specs.account import Account
+
+    if (method is None) == (sigma is None and settings.get("epsilon") is None):
+        raise BadConfig("give a published method, or the sigma of a Gaussian mechanism")
+    if method is None:
+        own: dict[str, Any] = {"gaussian": True, "rate": rate, "steps": steps, "sampling": sampling}
+    else:
+        own = {"method": method, "dataset": dataset}
+    return account_for(Account(noise_multiplier=sigma, delta=delta, **own, **settings))
 
 
 def plan(

@@ -12,9 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from audit.engine.store import RunDirectory, write_atomically, write_text
+import pandas as pd
+
+from audit.engine.store import RunDirectory, explain_failure, write_atomically, write_text
 from audit.engine.where import Where
 from audit.games.membership.config import AuditConfig
+from audit.games.membership.pipeline import draw
 from audit.games.membership.request import resolved_as
 from audit.games.membership.reuse import link_or_copy
 from audit.games.run import run
@@ -27,6 +30,15 @@ from reports.records import schema
 from reports.records.schema import Ladder, LadderRow
 
 LEVELS = ("model", "set", "transcript")
+
+
+def audit_ladder(spec: LadderSpec, where: Where, say: Callable[[str], None]) -> schema.Report:
+    """Run or resume all levels, keep the ladder in a directory of its own and draw it; its record."""
+    report, rungs = run_ladder(spec, where, say)
+    record, directory = keep_ladder(report, rungs, confidence=spec.confidence, trials=spec.trials)
+    with explain_failure(directory.pdf), directory.held():
+        draw(directory, record, pd.read_parquet(directory.scores), None)
+    return replace(record, run_directory=str(directory.path), pdf=str(directory.pdf))
 
 
 def run_ladder(spec: LadderSpec, where: Where, say: Callable[[str], None]) -> tuple[schema.Report, Ladder]:
