@@ -85,6 +85,9 @@ def main() -> None:
         _fail(str(error), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         _fail("interrupted", 3)
+    except BrokenPipeError:  # `audit claims | head`: the reader has seen enough
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+        sys.exit(0)
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise

@@ -79,6 +79,12 @@ def load_entry_point(point: importlib.metadata.EntryPoint, kind: type[Registered
     return load_reference(point.value.replace(" ", ""), kind, what)
 
 
+def source_files(reference: str) -> tuple[Path, ...]:
+    """The file that a reference `path/to/file.py:name` names; none where it names something installed."""
+    place = reference.rpartition(":")[0]
+    return (Path(place),) if place.endswith(".py") else ()
+
+
 def _find(reference: str, module: ModuleType, name: str, kind: type, what: str) -> Any:
     decorated = [value for value in vars(module).values() if isinstance(getattr(value, MARK, None), kind)]
     for function in decorated:

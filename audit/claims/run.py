@@ -11,7 +11,7 @@ from audit.claims.collect import collect
 from audit.claims.effect import Effect
 from audit.claims.ranges import describe_range, find_mismatches
 from audit.claims.record import SCHEMA, Claim, Evidence, Finding, Ruling, Test
-from audit.engine.executor import Local
+from audit.engine.executor import Executor
 from audit.engine.store import explain_failure, write_text
 from audit.engine.where import Where
 from audit.specs.spec import Spec, fields_of
@@ -26,7 +26,7 @@ RECORDED = "recorded.json"  # what the authors found, part of the package
 
 
 def run_claim(
-    claim: Claim, *, scale: str, out: Path, jobs: int | None, seed: int, say: Callable[[str], None]
+    claim: Claim, *, scale: str, out: Path, executor: Executor, seed: int, say: Callable[[str], None]
 ) -> tuple[Finding, ...]:
     """All tests of a claim, in the order in which their threat models grow."""
     if not claim.tests:
@@ -34,7 +34,7 @@ def run_claim(
     findings = []
     for test in claim.tests:
         say(f"{claim.name}: {test.name}")
-        findings.append(_run_test(claim, test, scale=scale, out=out, jobs=jobs, seed=seed, say=say))
+        findings.append(_run_test(claim, test, scale=scale, out=out, executor=executor, seed=seed, say=say))
     with explain_failure(out):
         (out / "claims").mkdir(parents=True, exist_ok=True)
     write_findings(out / "claims" / f"{claim.name}-{scale}.json", findings)
@@ -42,12 +42,12 @@ def run_claim(
 
 
 def _run_test(
-    claim: Claim, test: Test, *, scale: str, out: Path, jobs: int | None, seed: int, say: Callable[[str], None]
+    claim: Claim, test: Test, *, scale: str, out: Path, executor: Executor, seed: int, say: Callable[[str], None]
 ) -> Finding:
     significance = ERROR_RATE / len(claim.tests)
     evidence: list[Evidence] = []
     specs = [_complete(spec, significance, seed) for spec in test.specs[scale]]
-    where = Where(out=out, executor=Local(jobs))
+    where = Where(out=out, executor=executor)
     try:
         for spec in specs:
             evidence.append(collect(spec, where, say))

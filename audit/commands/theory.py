@@ -7,13 +7,14 @@ from typing import Any
 import click
 
 from audit.commands.attack import say, where_of
+from audit.commands.workers import with_workers
 from audit.specs.options import build, with_fields
 from audit.specs.theory import Theory
 
 
 @click.command("theory")
 @with_fields(Theory)
-@click.option("--jobs", type=int, help="Worker processes; default: one per core.")
+@with_workers
 @click.option("--data-root", type=click.Path(path_type=Path), help="Folder of data sets.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("runs/theory"), show_default=True,
               help="Folder for the figures and finished condensations.")  # fmt: skip

@@ -6,13 +6,14 @@ from typing import Any
 import click
 
 from audit.commands.attack import say, where_of
+from audit.commands.workers import with_workers
 from audit.specs.options import build, with_fields
 from audit.specs.utility import Utility
 
 
 @click.command()
 @with_fields(Utility)
-@click.option("--jobs", type=int, help="Worker processes; default: one per core, one on a GPU.")
+@with_workers
 @click.option("--data-root", type=click.Path(path_type=Path), help="Folder of data sets.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/utility"), show_default=True,
               help="Folder for utility.csv, utility.json, utility.png and finished parts.")  # fmt: skip

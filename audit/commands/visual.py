@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from audit.commands.attack import say, where_of
+from audit.commands.workers import with_workers
 from audit.specs.options import build, with_fields
 from audit.specs.pictures import UNTESTED, Visual
 from condensers.errors import BadConfig
@@ -23,7 +24,7 @@ from condensers.errors import BadConfig
     help="Backbone of LPIPS as safetensors, in torchvision's names. Repeatable.",
 )
 @click.option("--download", is_flag=True, help="Let torchvision fetch a backbone that is not here.")
-@click.option("--jobs", type=int, help="Worker processes; default: one per core, one on a GPU.")
+@with_workers
 @click.option("--data-root", type=click.Path(path_type=Path), help="Folder of data sets.")
 @click.option(
     "--out",

@@ -57,13 +57,15 @@ class Ray:
 
     def num_workers(self, device: str) -> int:
         """Places that the cluster has now."""
-        with self._connected(()) as ray:
-            return self._num_places(ray, device)
+        return self._num_places(self._connect(), device)
 
     def run(self, work: Work, units: Sequence[int], folder: Path, on_progress: OnProgress) -> None:
         """Compute the units; Incomplete if the cluster is lost, finished units being kept."""
-        with self._connected(getattr(work, "sources", ())) as ray, _explained(ray):
-            _Driver(ray, self, work, folder, on_progress).compute(list(units))
+        ray = self._connect()
+        with _explained(ray), tempfile.TemporaryDirectory() as copies:
+            for path in getattr(work, "sources", ()):
+                _copy_source(path, Path(copies))
+            _Driver(ray, self, work, folder, on_progress, Path(copies)).compute(list(units))
 
     def _num_places(self, ray: Any, device: str) -> int:
         here = ray.cluster_resources()
@@ -73,42 +75,35 @@ class Ray:
         share = self.gpus_per_task or 1.0
         return max(1, min(by_cpu, int(here.get("GPU", 0) / share)))
 
-    @contextlib.contextmanager
-    def _connected(self, sources: Sequence[Path]) -> Iterator[Any]:
-        """Connect, with the files of own methods travelling to the workers; disconnect, and remove the copies."""
+    def _connect(self) -> Any:
+        """Connect once per process; Ray itself disconnects when the process ends."""
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         try:
             import ray
         except ImportError:
             raise BadConfig("--executor ray: Ray is not installed; pip install 'condensation-audit[ray]'") from None
         if ray.is_initialized():
-            yield ray
-            return
-        with tempfile.TemporaryDirectory() as copies:
-            for path in sources:
-                _copy_source(path, Path(copies))
-            try:
-                ray.init(
-                    address=self.address,
-                    include_dashboard=None if self.address or os.environ.get("RAY_ADDRESS") else False,
-                    log_to_driver=False,
-                    logging_level=logging.ERROR,
-                    runtime_env={"working_dir": copies} if sources else None,
-                )
-            except (ConnectionError, RuntimeError, ValueError) as error:
-                line = str(error).strip().splitlines()[0]
-                raise BadConfig(f"--ray-address {self.address}: no Ray cluster can be reached there ({line})") from None
-            try:
-                yield ray
-            finally:
-                with contextlib.suppress(Exception):
-                    ray.shutdown()
+            return ray
+        try:
+            ray.init(
+                address=self.address,
+                include_dashboard=None if self.address or os.environ.get("RAY_ADDRESS") else False,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+            )
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            line = str(error).strip().splitlines()[0]
+            raise BadConfig(f"--ray-address {self.address}: no Ray cluster can be reached there ({line})") from None
+        return ray
 
 
 class _Driver:
     """The units of one call: submits, collects, writes down."""
 
-    def __init__(self, ray: Any, settings: Ray, work: Work, folder: Path, on_progress: OnProgress) -> None:
+    def __init__(
+        self, ray: Any, settings: Ray, work: Work, folder: Path, on_progress: OnProgress, copies: Path
+    ) -> None:
         self._ray, self._settings, self._work = ray, settings, work
         self._folder, self._on_progress = folder, on_progress
         content = _dump(work.load())
@@ -118,6 +113,8 @@ class _Driver:
         options: dict[str, Any] = {"num_cpus": 1, "max_retries": settings.max_retries, "max_calls": 0}
         if settings.gpus_per_task or work.device != "cpu":
             options["num_gpus"] = settings.gpus_per_task or 1.0
+        if any(copies.iterdir()):
+            options["runtime_env"] = {"working_dir": str(copies)}
         if settings.memory_per_task is not None:
             options["memory"] = settings.memory_per_task
         self._task = ray.remote(**options)(_compute)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from audit.engine.executor import Local
+from audit.engine.executor import Executor
 from audit.engine.store import write_text
 from audit.engine.where import Where
 from audit.games.run import run
@@ -51,13 +51,15 @@ class Outcome:
         return EXIT_CODES[self.status]
 
 
-def run_gate(gate: Gate, *, out: Path, update: bool, jobs: int | None, say: Say) -> tuple[Outcome, ...]:
+def run_gate(gate: Gate, *, out: Path, update: bool, executor: Executor, say: Say) -> tuple[Outcome, ...]:
     """Test everything in the file; with `update`, record the figures that were found instead of testing them."""
     recorded = {} if update and not gate.baseline.exists() else read_baseline(gate, required=not update)
     outcomes: list[Outcome] = []
     for number, item in enumerate(gate.items, 1):
         say(f"{number} of {len(gate.items)}: {item.name}")
-        outcomes += _run_item(item, gate, recorded.get(item.name, {}), out=out, update=update, jobs=jobs, say=say)
+        outcomes += _run_item(
+            item, gate, recorded.get(item.name, {}), out=out, update=update, executor=executor, say=say
+        )
     if update:
         write_baseline(gate, outcomes)
     return tuple(outcomes)
@@ -69,7 +71,7 @@ def exit_code(outcomes: tuple[Outcome, ...]) -> int:
 
 
 def _run_item(
-    item: Item, gate: Gate, recorded: dict[str, Measured], *, out: Path, update: bool, jobs: int | None, say: Say
+    item: Item, gate: Gate, recorded: dict[str, Measured], *, out: Path, update: bool, executor: Executor, say: Say
 ) -> list[Outcome]:
     # A guarantee is tested at its share of the error rate. A figure is measured at 95%, and tested at its share.
     confidence = 0.95 if item.metrics else 1 - gate.significance
@@ -80,7 +82,7 @@ def _run_item(
         return [Outcome(name=item.name, status=status, reason=" ".join(reason.split()), command=command)]
 
     try:
-        report = run(spec, Where(out=out, executor=Local(jobs)), say)
+        report = run(spec, Where(out=out, executor=executor), say)
         scores = scores_of(report)
         if not item.metrics:
             return [judge_guarantee(item, report, command)]

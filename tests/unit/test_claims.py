@@ -10,6 +10,7 @@ from audit.claims.effect import Effect
 from audit.claims.ranges import ANYTHING, PublishedRange, describe_range, find_mismatches
 from audit.claims.record import SCALES, Claim, Evidence, Finding, Ruling, at_scales
 from audit.claims.run import CLAIMS, _complete, read_findings, run_claim, write_findings
+from audit.engine.executor import Local
 from audit.specs.account import Account
 from audit.specs.membership import Loss
 from audit.specs.options import parse
@@ -75,7 +76,7 @@ def test_a_ruling_outside_the_published_range_says_so(tmp_path) -> None:
             ),
         ),
     )  # fmt: skip
-    (finding,) = run_claim(claim, scale="quick", out=tmp_path, jobs=1, seed=0, say=lambda _: None)
+    (finding,) = run_claim(claim, scale="quick", out=tmp_path, executor=Local(1), seed=0, say=lambda _: None)
     assert finding.headline == "CONTRADICTED (outside the published range)"
     assert finding.mismatches == ("data set digits, not cifar10",)
     assert finding.tested_in.startswith("digits, 5 members per class, r = 0.2")
@@ -86,7 +87,9 @@ def test_missing_data_are_a_verdict_of_one_test_and_no_crash(tmp_path, monkeypat
         raise BadData("fashion-mnist is not here")
 
     monkeypatch.setattr("audit.claims.run.collect", refuse)
-    (finding,) = run_claim(CLAIMS["loss-advantage-zero"], scale="quick", out=tmp_path, jobs=1, seed=0, say=print)
+    (finding,) = run_claim(
+        CLAIMS["loss-advantage-zero"], scale="quick", out=tmp_path, executor=Local(1), seed=0, say=print
+    )
     assert (finding.verdict, finding.figures) == ("NOT TESTABLE HERE", "fashion-mnist is not here")
 
 
@@ -107,7 +110,7 @@ def test_findings_are_read_back_and_damage_is_one_line(tmp_path) -> None:
 def test_accounting_claims_end_to_end_against_paper(tmp_path) -> None:
     verdicts = {}
     for name in ("gs-wgan-dp", "adult-noise", "dosser-dm-row"):
-        findings = run_claim(CLAIMS[name], scale="quick", out=tmp_path, jobs=1, seed=0, say=lambda _: None)
+        findings = run_claim(CLAIMS[name], scale="quick", out=tmp_path, executor=Local(1), seed=0, say=lambda _: None)
         verdicts[name] = findings[0]
         assert findings[0].mismatches == ()
     assert {name: finding.verdict for name, finding in verdicts.items()} == dict.fromkeys(verdicts, "CONTRADICTED")
@@ -118,7 +121,7 @@ def test_accounting_claims_end_to_end_against_paper(tmp_path) -> None:
 
 def test_claim_without_tests_says_what_it_would_take(tmp_path) -> None:
     with pytest.raises(BadConfig, match="it would take"):
-        run_claim(CLAIMS["gan-leak"], scale="quick", out=tmp_path, jobs=1, seed=0, say=lambda _: None)
+        run_claim(CLAIMS["gan-leak"], scale="quick", out=tmp_path, executor=Local(1), seed=0, say=lambda _: None)
 
 
 def test_a_verdict_is_one_of_five() -> None:

@@ -23,6 +23,7 @@ from condensers.errors import BadConfig, BadData, Incomplete
 from condensers.initial import has_members
 from condensers.ledger import Ledger
 from condensers.networks import Stack
+from condensers.plugins import source_files
 from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import Randomness
 from condensers.registry import Track, condense_runs, get_method
@@ -82,6 +83,11 @@ class ShardWork:
     def device(self) -> str:
         """That of the configuration."""
         return self.config.device
+
+    @property
+    def sources(self) -> tuple[Path, ...]:
+        """The file of an own method, which must travel to workers on other machines."""
+        return source_files(self.config.method)
 
     def load(self) -> Pool:
         """The pool of records, checked, where it is computed with."""
