@@ -12,42 +12,27 @@ accounted releases and of nothing else. What no mechanism protects is drawn from
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
-
-import torch
+from typing import TypeVar
 
 from audit.data.load import pool_checksum
 from audit.engine.checkpoints import Tracker
 from audit.engine.progress import ProgressBar
 from audit.engine.store import RunDirectory
 from audit.games import settings
+from audit.games.full_pool import Condensation, condense_all, true_class_sizes
 from audit.games.membership.coins import ColumnOfCoins
 from audit.games.membership.game import nominal_class_sizes
 from audit.games.membership.resolve import check_extractor, check_sizes, settle_noise, should_compile
-from condensers.errors import BadConfig, Incomplete
+from condensers.errors import Incomplete
 from condensers.initial import check_real_start
 from condensers.ledger import Ledger
 from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import Randomness
-from condensers.registry import Method, Track, condense_runs, require_set, untracked
+from condensers.registry import Method, require_set
 
 Published = TypeVar("Published")
 FIRST_RUN_BY_COINS = 1 << 40
-
-
-@dataclass(frozen=True, kw_only=True)
-class Condensation:
-    """A method with its complete configuration, for one pool."""
-
-    method: Method
-    config: Any
-    class_sizes: tuple[float, ...]
-
-
-def true_class_sizes(pool: Pool) -> tuple[float, ...]:
-    return tuple(float(records.stop - records.start) for records in pool.class_slices)
 
 
 def resolve_condensation(
@@ -76,35 +61,6 @@ def resolve_condensation(
     if "compiled" in values:
         config = method.config(**{**values, "compiled": should_compile(compiled, values, pool, 1)})
     return Condensation(method=method, config=config, class_sizes=sizes)
-
-
-def condense_all(
-    condensation: Condensation,
-    pool: Pool,
-    randomness: Randomness,
-    track: Track = untracked,
-    chosen: ColumnOfCoins | None = None,
-) -> tuple[CondensedBatch, Ledger | None]:
-    """Condense everybody, or who was chosen, once for each run of `randomness`."""
-    shape, device = (len(randomness.runs), pool.num_records), pool.images.device
-    if chosen is None:
-        included = torch.ones(shape, dtype=torch.bool, device=device)
-    else:
-        included = torch.from_numpy(chosen.members).to(device).expand(shape)
-    batch, ledger = condense_runs(
-        condensation.method,
-        pool,
-        included,
-        condensation.config,
-        class_sizes=condensation.class_sizes,
-        randomness=randomness,
-        track=track,
-    )
-    if not bool(batch.images.isfinite().all() & batch.labels.isfinite().all()):
-        raise BadConfig(
-            f"{condensation.method.name} diverged: its images are not finite; choose a smaller --set learning_rate"
-        )
-    return batch, ledger
 
 
 def condense_for_release(

@@ -27,7 +27,8 @@ from audit.data.split import hold_out
 from audit.engine.store import explain_failure, write_atomically, write_text
 from audit.engine.where import Where
 from audit.games import settings
-from audit.games.condensation import Condensation, condense_for_release, resolve_condensation
+from audit.games.condensation import condense_for_release, resolve_condensation
+from audit.games.full_pool import Condensation
 from audit.games.membership.coins import choose_members
 from audit.games.membership.resolve import own_settings
 from audit.games.settings import versions

@@ -12,7 +12,7 @@ from audit.accounting.ledger import claim_from_ledger
 from audit.cli import main
 from audit.commands.condense import _for_people
 from audit.data.split import hold_out, load_split
-from audit.games.condensation import true_class_sizes
+from audit.games.full_pool import true_class_sizes
 from audit.sets.synthetic import read_synthetic
 from condensers.registry import get_method
 

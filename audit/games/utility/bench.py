@@ -17,7 +17,7 @@ from torch import Tensor
 from audit.data.split import Split
 from audit.engine.cells import Cell, Cells, tensor_digest
 from audit.engine.progress import ProgressBar
-from audit.games.condensation import Condensation
+from audit.games.full_pool import Condensation
 from audit.games.utility.meter import Meter, TrainingCost
 from audit.games.utility.networks import LARGE, NAMES
 from audit.games.utility.training import (

@@ -7,7 +7,8 @@ from pathlib import Path
 from attacks.victims import PRESETS, VictimConfig
 from audit.data.split import Split
 from audit.games import settings
-from audit.games.condensation import Condensation, resolve_condensation
+from audit.games.condensation import resolve_condensation
+from audit.games.full_pool import Condensation
 from audit.games.membership.resolve import check_sizes, own_settings
 from audit.games.utility.networks import ARCHITECTURES
 from audit.games.utility.training import Recipe

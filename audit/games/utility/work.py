@@ -11,7 +11,7 @@ from torch import Tensor
 
 from audit.data.split import Split, load_split
 from audit.engine.cells import Cell, tensor_digest
-from audit.games.condensation import Condensation, condense_all
+from audit.games.full_pool import Condensation, condense_all
 from audit.games.settings import versions
 from audit.games.utility.training import FlopTrack, Recipe, measure, random_subsets
 from condensers.errors import BadData

@@ -18,9 +18,10 @@ from audit.games.membership.game import Game
 from audit.games.scope import in_scope
 from audit.games.visual.config import DISTANCES, VisualConfig
 from audit.games.visual.match import make_panel, summarise_visual
-from audit.games.visual.matching import Compared, match_all
+from audit.games.visual.matching import match_all
 from audit.games.visual.resolve import Resolved
 from audit.games.visual.run import clear_parts, match_table, pictures_of_panel, stated_claim, write_result
+from audit.games.visual.tables import Compared
 from condensers.errors import BadData
 from condensers.pool import Pool
 from reports.documents.visual import NearestMaterial, VisualMaterial, build_nearest, build_visual

@@ -1,12 +1,9 @@
 """From a specification to a complete configuration of a visual audit: of condensations, or of released sets."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import torch
-
-from attacks.perceptual import Perceptual, fits_images, load_perceptual
+from attacks.perceptual import Perceptual, fits_images
 from audit.data.load import load_pool, pool_checksum
 from audit.data.weights import Weights, describe_absence, find_weights, read_file
 from audit.engine.where import Where
@@ -14,8 +11,9 @@ from audit.games import settings
 from audit.games.membership.foreign import Foreign, read_foreign
 from audit.games.membership.resolve import own_settings, resolve_method
 from audit.games.visual.config import NETWORKS, VisualConfig
+from audit.games.visual.tables import metric_of
 from audit.specs.pictures import DISTANCES, Visual
-from condensers.errors import BadConfig, BadData
+from condensers.errors import BadConfig
 from condensers.pool import Pool
 from condensers.registry import get_method, require_set
 
@@ -111,7 +109,7 @@ def _config(
         data_checksum=pool_checksum(pool),
         **own,
     )
-    return config, {name: _metric(found, device) for name, found in weights.items()}
+    return config, {name: metric_of(found, device) for name, found in weights.items()}
 
 
 def _choose_weights(distances: tuple[str, ...], pool: Pool, where: Where) -> tuple[dict[str, Weights], dict[str, str]]:
@@ -137,20 +135,3 @@ def _choose_weights(distances: tuple[str, ...], pool: Pool, where: Where) -> tup
         else:
             left_out[name] = why
     return found, left_out
-
-
-def find_metrics(config: VisualConfig, files: tuple[Path, ...]) -> dict[str, Perceptual]:
-    """The perceptual distances of a configuration, from the very weights that it names."""
-    found = {}
-    for name in config.distances:
-        if name not in NETWORKS:
-            continue
-        weights = find_weights(NETWORKS[name], files)
-        if weights is None or weights.checksum != config.weights[NETWORKS[name]]:
-            raise BadData(f"the weights of {NETWORKS[name]} have changed since this run was started; start a new one")
-        found[name] = _metric(weights, config.device)
-    return found
-
-
-def _metric(weights: Weights, device: str) -> Perceptual:
-    return load_perceptual(weights.network, weights.tensors, torch.device(device))

@@ -10,21 +10,25 @@ import torch
 
 from attacks.nearest import Matches, check_sets
 from audit.accounting.ledger import claim_from_ledger
+from audit.engine.executor import suited
 from audit.engine.pages import write_pages
 from audit.engine.store import RunDirectory, explain_failure, write_atomically, write_tensors, write_text
 from audit.engine.where import Where
 from audit.games.membership.runs import complete_runs, load_ledger, load_shards
-from audit.games.membership.shard import game_of
+from audit.games.membership.shard import game_of, num_shards
 from audit.games.scope import in_scope
 from audit.games.visual.match import summarise_visual
-from audit.games.visual.matching import Compared, match_all
+from audit.games.visual.matching import match_all
 from audit.games.visual.resolve import Resolved
+from audit.games.visual.tables import Compared
 from condensers.ledger import Entries
 from condensers.pool import CondensedBatch, Pool
 from reports.documents.visual import VisualMaterial, build_visual
 from reports.records import schema
 from reports.records.gallery import Gallery, Pictures, pixels, show_synthetic
 from reports.records.visual import Column, VisualReport
+
+SECONDS_PER_STEP = 0.1  # of condensing a shard, about
 
 
 def run_visual(resolved: Resolved, where: Where, say: Callable[[str], None]) -> VisualReport:
@@ -36,7 +40,9 @@ def run_visual(resolved: Resolved, where: Where, say: Callable[[str], None]) -> 
     directory = RunDirectory(where.out / config.directory_name)
     directory.create()
     with directory.held():
-        complete_runs(shadows, directory, where, say)
+        steps = config.method_config.get("iterations", 1) * num_shards(shadows)
+        executor = suited(where.executor, range(num_shards(shadows)), seconds=steps * SECONDS_PER_STEP)
+        complete_runs(shadows, directory, replace(where, executor=executor), say)
         sets, ledger = _sets(directory, resolved), load_ledger(directory, shadows)
         labels = check_sets(sets.images, sets.labels, pool)
         matches = match_all(resolved, Compared(images=sets.images, labels=labels), directory, where, say)
