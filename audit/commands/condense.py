@@ -95,6 +95,7 @@ def condense(**flags: Any) -> int:
         changes=changes,
         compiled=flags["compiled"],
         by_coins=chosen is not None,
+        audited=None if chosen is None or chosen.audited is None else chosen.audited.nonzero()[0].tolist(),
     )
     attached, config = attach_auxiliary(pool, condensation.config, flags["dataset"], flags["data_root"])
     pool, condensation = attached.to(pool.images.device), replace(condensation, config=config)

@@ -34,7 +34,7 @@ CONTROL_NOTE = (
     "CONTROL: membership was shuffled. The attack was given labels independent of membership; it must find nothing."
 )
 REPEAT_NOTE = "The same command, version and seed give the same report:"
-NOT_SETTINGS = ("versions", "weights", "left_out")  # said elsewhere in the report
+NOT_SETTINGS = ("versions", "weights", "left_out", "audited_records")  # said elsewhere in the report
 
 
 def headline(bound: EpsilonBound, claim: Claim | None) -> str:

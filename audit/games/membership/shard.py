@@ -17,6 +17,7 @@ from audit.data.auxiliary import attach_auxiliary
 from audit.data.load import load_pool, pool_checksum
 from audit.engine.checkpoints import Tracker
 from audit.engine.store import DamagedShard, RunDirectory, read_tensors, write_tensors
+from audit.games.membership.audited import audited_pool, include_others, other_records
 from audit.games.membership.config import AuditConfig
 from audit.games.membership.game import Game, nominal_class_sizes
 from condensers.errors import BadConfig, BadData, Incomplete
@@ -57,6 +58,12 @@ def game_of(config: AuditConfig, num_records: int) -> Game:
         num_fit_runs=config.fit_runs,
         num_public_draws=config.public_draws,
     )
+
+
+def members_of_pool(config: AuditConfig, pool: Pool, runs: range) -> Tensor:
+    """Who is in which run, bool `[runs, records of the whole pool]`."""
+    game = game_of(config, pool.num_records if config.audited_records is None else len(config.audited_records))
+    return include_others(config, game.members(runs), pool.num_records)
 
 
 def load_checked_pool(config: AuditConfig, data_root: Path | None) -> Pool:
@@ -124,7 +131,7 @@ def compute_shard(
     torch.set_num_threads(config.threads)
     tracker = Tracker(digest=config.work_digest, directory=directory, index=index, report=report, stages=STAGES)
     runs = shard_runs(config, index)
-    included = torch.from_numpy(game_of(config, pool.num_records).members(runs)).to(pool.images.device)
+    included = members_of_pool(config, pool, runs).to(pool.images.device)
     randomness = Randomness(seed=config.seed, runs=tuple(runs), draw=shard_draw(config, index))
     synthetic, ledger = condense(config, pool, included, randomness, tracker.track)
     _check_empty_classes(config.method, pool, included, synthetic, runs)
@@ -154,15 +161,20 @@ def _observe(
     randomness: Randomness,
     track: Track,
 ) -> dict[str, Tensor]:
-    """The confidences of the networks, and their accuracy on ordinary records that their run left out.
+    """The confidences of the networks on audited records, and their accuracy.
 
-    The networks are what was released or, where that is a set, victims that are trained on it.
+    The networks are what was released or, where that is a set, victims that are trained on it. Accuracy is that on
+    ordinary records that their run left out or, where some are not audited, on a fixed sample of those.
     """
     networks, whose, prefix = synthetic.networks, config.method, ""
     if networks is None:
         networks, whose, prefix = _train(config, pool, synthetic, randomness, track), "the victim's training", "victim."
-    signals, correct = query_victims(networks.network, networks.parameters, pool, config.queries)
+    audited, others = audited_pool(config, pool), other_records(config, pool)
+    signals, correct = query_victims(networks.network, networks.parameters, audited, config.queries)
     _check_finite(signals, f"{whose} diverged: its confidences", randomness.runs, prefix=prefix)
+    if others is not None:
+        _, correct = query_victims(networks.network, networks.parameters, others, 1)
+        return {"signals": signals, "accuracy": correct.float().mean(1)}
     kinds = canary_kinds(pool.labels.cpu().numpy(), pool.num_classes, parse_canaries(config.canaries))
     left_out = ~included & torch.from_numpy(kinds == 0).to(included.device)
     return {"signals": signals, "accuracy": (correct & left_out).sum(1) / left_out.sum(1)}
@@ -208,7 +220,7 @@ def condense(
     if method.plugin != config.versions.get("method plugin", ""):
         raise BadData(f"{config.method} has changed since this run was started; start a new one")
     settings = method.config(**config.method_config)
-    sizes = nominal_class_sizes(pool)
+    sizes = nominal_class_sizes(pool, config.audited_records)
     if not config.independent_randomness:
         return condense_runs(method, pool, included, settings, class_sizes=sizes, randomness=randomness, track=track)
     batches, ledgers = [], []

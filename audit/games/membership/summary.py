@@ -11,6 +11,7 @@ from attacks.canaries import ORDINARY, canary_kinds, parse_canaries
 from attacks.loss import advantage
 from attacks.registry import Observations, get_attack
 from audit.accounting.ledger import claim_from_ledger
+from audit.games.membership.audited import audited_pool, other_records, record_numbers
 from audit.games.membership.config import AuditConfig
 from audit.games.membership.crossfit import CrossFitted
 from audit.games.membership.draws import describe_public_randomness, num_public_draws, scores_by_draw
@@ -58,7 +59,7 @@ def score_table(config: AuditConfig, members: np.ndarray, scores: np.ndarray) ->
     return pd.DataFrame(
         {
             "run": np.repeat(np.arange(first, first + runs, dtype=np.int32), records),
-            "record": np.tile(np.arange(records, dtype=np.int32), runs),
+            "record": np.tile(record_numbers(config, records).astype(np.int32), runs),
             "member": members.ravel(),
             "score": scores.ravel().astype(np.float32),
         }
@@ -95,7 +96,8 @@ def summarise(
     proved = None if ledger is None else claim_from_ledger(ledger, config.delta)
     claimed = proved if config.claim is None else _stated(config.claim, config.delta)
     verdict, reason = judge(config, headline, claimed, test)
-    game = game_of(config, pool.num_records)
+    audited = audited_pool(config, pool)
+    game = game_of(config, audited.num_records)
     return schema.Report(
         command=reproduction_command(config),
         method=config.method,
@@ -111,7 +113,7 @@ def summarise(
         proved=proved,
         roc=roc,
         paper_style_epsilon=ratio.lower if ratio else None,
-        utility=_utility(config, shards["accuracy"], pool.num_records) if config.level == "model" else None,
+        utility=_utility(config, shards["accuracy"], pool) if config.level == "model" else None,
         game=schema.Game(
             num_records=pool.num_records,
             num_classes=pool.num_classes,
@@ -123,8 +125,9 @@ def summarise(
             public_draws=num_public_draws(config),
             membership_shuffled=config.shuffle_membership,
             seed=config.seed,
+            num_audited=None if config.audited_records is None else audited.num_records,
         ),
-        exposed=most_exposed(pool, members, scores),
+        exposed=most_exposed(audited, members, scores, record_numbers(config, audited.num_records)),
         protocols=_protocols(config, members, scores, shards["initial_records"]),
         threat_model=threat_model(config),
         config=asdict(config),
@@ -149,10 +152,12 @@ def group_records(
     counts = parse_canaries(config.canaries)
     if not counts:
         return ()
-    kinds = canary_kinds(pool.labels.numpy(), pool.num_classes, counts)
+    kinds = canary_kinds(pool.labels.numpy(), pool.num_classes, counts)[record_numbers(config, members.shape[1])]
     groups = []
     for place, name in enumerate((ORDINARY, *counts)):
         own = kinds == place
+        if not own.any():
+            continue
         roc = measure_test_runs(config, members[:, own], scores[:, own])
         bound = bound_coins(
             members[:, own],
@@ -183,7 +188,7 @@ def judge(
     lower = down(bound.lower, decimals_apart(bound.lower, claim))
     found = f"ε is at least {lower} with {percent(bound.confidence)} confidence at δ = {bound.delta:g}"
     if claim is None:
-        return "NO CLAIM", f"Nothing is claimed for {config.audited}, so nothing can be refuted; measured: {found}."
+        return "NO CLAIM", f"Nothing is claimed for {config.subject}, so nothing can be refuted; measured: {found}."
     stated = f"{claim:g}" if config.claim is not None else up(claim, decimals_apart(bound.lower, claim))
     if bound.lower > claim:
         return "REFUTED", f"The claim is ε ≤ {stated}, but {found}."
@@ -219,7 +224,7 @@ def threat_model(config: AuditConfig) -> tuple[str, ...]:
         f"{_shared_by(config)}{'' if config.level == 'set' else '; the training of the victim stays unknown'}."
     )
     learns = (
-        "The adversary knows all records of the pool with their labels and has condensed random halves of them "
+        f"The adversary knows all records of the pool with their labels and has condensed {_halves(config)} "
         "(shadow runs); it does not know who was in the audited runs."
         if get_attack(config.attack).needs_fit_runs
         else "The adversary knows the record it asks about and its label, and a threshold learned on other runs."
@@ -234,7 +239,24 @@ def threat_model(config: AuditConfig) -> tuple[str, ...]:
         if config.canaries
         else ()
     )
-    return (*told, f"Level {config.level}: the adversary sees {sees}.", knows, learns, *planted)
+    return (*told, f"Level {config.level}: the adversary sees {sees}.", knows, learns, *_in_doubt(config), *planted)
+
+
+def _halves(config: AuditConfig) -> str:
+    if config.audited_records is None:
+        return "random halves of them"
+    return "them with random halves of the audited ones"
+
+
+def _in_doubt(config: AuditConfig) -> tuple[str, ...]:
+    """Whose membership is in doubt, where it is not everybody's."""
+    if config.audited_records is None:
+        return ()
+    number = len(config.audited_records)
+    return (
+        f"Membership of {number} audited records is in doubt; all other records of the pool are always in, and the "
+        "adversary knows them to be.",
+    )
 
 
 def _shared_by(config: AuditConfig) -> str:
@@ -243,8 +265,13 @@ def _shared_by(config: AuditConfig) -> str:
     return f"of which there are {config.public_draws} draws: the attack on a run learns from runs of its own draw only"
 
 
-def most_exposed(pool: Pool, members: np.ndarray, scores: np.ndarray) -> tuple[schema.ExposedRecord, ...]:
-    """Records whose scores separate best over the test runs. Descriptive: chosen on the scores shown."""
+def most_exposed(
+    pool: Pool, members: np.ndarray, scores: np.ndarray, numbers: np.ndarray | None = None
+) -> tuple[schema.ExposedRecord, ...]:
+    """Records whose scores separate best over the test runs. Descriptive: chosen on the scores shown.
+
+    `numbers` are those of the audited records, which `pool` holds, in the whole pool.
+    """
     if len(members) < 2:
         return ()
     auc = record_auc(members, scores)
@@ -255,7 +282,7 @@ def most_exposed(pool: Pool, members: np.ndarray, scores: np.ndarray) -> tuple[s
     order = np.lexsort((-gap, -np.nan_to_num(auc, nan=-1.0)))[:NUM_EXPOSED]
     return tuple(
         schema.ExposedRecord(
-            record=int(i),
+            record=int(i if numbers is None else numbers[i]),
             label=int(pool.labels[i]),
             auc=float(auc[i]),
             mean_score_in=float(mean_in[i]),
@@ -277,13 +304,17 @@ def _tradeoff(config: AuditConfig, ledger: Entries | None) -> schema.Tradeoff | 
     return tradeoff_of_point(config.claim, config.delta)
 
 
-def _utility(config: AuditConfig, accuracy: np.ndarray, num_records: int) -> schema.Utility:
+def _utility(config: AuditConfig, accuracy: np.ndarray, pool: Pool) -> schema.Utility:
     """Mean accuracy over runs with Student's interval over runs or public draws."""
-    interval, unit = interval_of_runs(config, np.arange(len(accuracy)), accuracy, num_records // 2)
+    others = other_records(config, pool)
+    num_records = pool.num_records // 2 if others is None else others.num_records
+    interval, unit = interval_of_runs(config, np.arange(len(accuracy)), accuracy, num_records)
     return schema.Utility(
         accuracy=float(accuracy.mean()),
         accuracy_interval=interval,
-        measured_on="records that the run left out",
+        measured_on="records that the run left out"
+        if others is None
+        else f"a fixed sample of {others.num_records} records that are in every run",
         interval_unit=unit,
     )
 
@@ -300,6 +331,8 @@ def _protocols(
         generator = stream(config.seed, "loss protocol", first + position)
         inside, outside = np.flatnonzero(members[position]), np.flatnonzero(~members[position])
         started = initial[first + position][initial[first + position] >= 0]
+        if config.audited_records is not None:
+            started = np.flatnonzero(np.isin(config.audited_records, started))
         others = np.setdiff1d(inside, started)
         for table, positives, negatives in (("Table 2", inside, outside), ("Table 1", started, others)):
             found = advantage(scores[position], positives, negatives, generator, PROTOCOL_RECORDS)
@@ -352,6 +385,8 @@ def reproduction_command(config: AuditConfig, name: str = "") -> str:
         parts.append(f"--fit-runs {config.fit_runs}")
     if config.tries != 1:
         parts.append(f"--tries {config.tries}")
+    if config.audited is not None and config.foreign is None:
+        parts.append(f"--audited {shlex.quote(config.audited)}")
     if config.canaries:
         parts.append(f"--canaries {config.canaries}")
     if config.independent_randomness:
