@@ -32,14 +32,14 @@ def run_sweep(spec: Sweep, where: Where, say: Callable[[str], None]) -> GridRepo
 
 
 def _at(spec: Sweep, axis: str, value: int, num_cells: int) -> Lira:
-    changes: dict[str, Any] = {
+    changes: dict[str, dict[str, Any]] = {
         "over_records": {"records": value},
         "over_audited": {"audited": str(value)},
         "over_steps": {"settings": {**spec.settings, "iterations": str(value)}},
         "over_ipc": {"ipc": value, "ratio": None},
         "over_shadows": {"shadows": value},
-    }[axis]
-    return as_lira(spec, **changes, tries=spec.tries * num_cells)
+    }
+    return as_lira(spec, **changes[axis], tries=spec.tries * num_cells)
 
 
 def fit_law(cells: Sequence[GridCell]) -> Law | None:

@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.patches import Rectangle
 from scipy.stats import norm
 
 from reports.figures.canvas import LEGEND_LINE, Canvas, Plot
@@ -50,18 +51,13 @@ def _draw_adversaries(canvas: Canvas, *, report: GridReport) -> None:
 
 def _field(axes: Axes, cell: GridCell, column: int, row: int) -> None:
     share = min(1.0, max(0.0, cell.epsilon.lower) / max(cell.epsilon.ceiling, 1e-9))
-    axes.add_patch(_rectangle(column, row, _SHADES(share)))
+    box = Rectangle((column - 0.48, row - 0.47), 0.96, 0.94, facecolor=_SHADES(share), edgecolor=GREY, linewidth=0.6)
+    axes.add_patch(box)
     colour = "white" if share > 0.7 else INK
     axes.text(
         column, row - 0.12, f"ε ≥ {down(cell.epsilon.lower)}", ha="center", va="center", color=colour, fontweight="bold"
     )
     axes.text(column, row + 0.22, f"AUC {cell.auc:.3f}", ha="center", va="center", color=colour, fontsize=7)
-
-
-def _rectangle(column: int, row: int, colour: tuple[float, ...]) -> object:
-    from matplotlib.patches import Rectangle
-
-    return Rectangle((column - 0.48, row - 0.47), 0.96, 0.94, facecolor=colour, edgecolor=GREY, linewidth=0.6)
 
 
 def sweep_plot(report: GridReport) -> Plot:
