@@ -44,6 +44,10 @@ class Membership(Spec, frozen=True, kw_only=True):
             description="Groups of runs, each with networks and starting noise of its own; intervals are over groups.",
         ),
     ] = 1
+    bits: Annotated[
+        Annotated[int, Meta(ge=1, le=16)] | None,
+        Meta(description="Release pixels cut to the data's range and rounded to so many bits; 8: what a PNG holds."),
+    ] = None
     canaries: Annotated[
         str | None,
         Meta(

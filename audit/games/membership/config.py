@@ -14,7 +14,7 @@ from condensers.plugins import directory_part
 # What determines the runs of a shard, whatever attack looks at them; the number of runs is not among it.
 CONDENSATION_FIELDS = ("method", "method_config", "seed", "independent_randomness", "public_draws", "device",
                        "shard_runs", "threads", "data_checksum", "canaries", "audited_records", "versions")  # fmt: skip
-VICTIM_FIELDS = ("victim_config", "queries")
+VICTIM_FIELDS = ("victim_config", "queries", "bits")
 # Of the versions, those that determine the record alone.
 RECORD_VERSIONS = ("code", "attack plugin")
 
@@ -26,6 +26,7 @@ class AuditConfig:
     `foreign` names sets of another maker (foreign.py): then the runs are all shadows, and the sets are tested.
     `tries` is the number of tries at one claim (seeds, attacks) of which this audit is one; they share the error.
     `audited` is what --audited asked for, `audited_records` the numbers of the records with coins; None: all have.
+    `bits` are those of a released pixel; None: all that were computed.
     """
 
     attack: str
@@ -59,6 +60,7 @@ class AuditConfig:
     foreign: dict[str, Any] | None = None
     tries: int = 1
     audited: str | None = None
+    bits: int | None = None
     audited_records: list[int] | None = None
 
     def __post_init__(self) -> None:

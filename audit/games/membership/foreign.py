@@ -116,7 +116,7 @@ def _one_each(flag: str, given: tuple[int, ...], wanted: int, default: tuple[int
 
 def resolve_foreign(spec: ReleasedSets, data_root: Path | None) -> tuple[AuditConfig, Pool, Foreign]:
     """The configuration of the shadows and of the sets; by default as many images per class as the first set has."""
-    for flag, given in (("--test-runs", spec.test_runs), ("--canaries", spec.canaries)):
+    for flag, given in (("--test-runs", spec.test_runs), ("--canaries", spec.canaries), ("--bits", spec.bits)):
         if given is not None:
             raise BadConfig(f"{flag}: has no meaning with --synthetic; all --shadows are fit runs, the sets are tested")
     if spec.public_draws != 1:

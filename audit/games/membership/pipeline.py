@@ -25,7 +25,7 @@ from audit.games.membership.foreign import (
     show_foreign,
 )
 from audit.games.membership.reuse import borrow_shards
-from audit.games.membership.shard import ShardWork, members_of_pool, num_shards, read_shard, shard_runs
+from audit.games.membership.shard import ShardWork, as_released, members_of_pool, num_shards, read_shard, shard_runs
 from audit.games.membership.summary import score_runs, score_table, summarise
 from audit.games.scope import in_scope
 from condensers.errors import Incomplete
@@ -182,6 +182,7 @@ def load_shards(directory: RunDirectory, config: AuditConfig, seen: tuple[str, .
             tensors = read_shard(directory, config, index)
         except DamagedShard as damage:
             raise Incomplete(f"damaged shard: {damage}; run the same command again to redo it") from None
+        tensors["images"] = as_released(tensors["images"], config.bits)
         for name in names:
             parts[name].append(tensors[name].numpy())
     order = np.argsort(np.concatenate([shard_runs(config, index) for index in range(num_shards(config))]))

@@ -106,6 +106,7 @@ def resolve_config(
         tries=spec.tries,
         audited=None if spec.audited is None else str(spec.audited),
         audited_records=audited,
+        bits=_check_bits(spec, method, pool),
     )
     return config, pool
 
@@ -188,6 +189,14 @@ def own_settings(given: Mapping[str, str], *, flags: Mapping[str, str] = FLAGS) 
         if name in flags:
             raise BadConfig(f"--set {name}={value}: there is a flag for it, {flags[name]}")
     return dict(given)
+
+
+def _check_bits(spec: Membership, method: Method, pool: Pool) -> int | None:
+    if spec.bits is not None:
+        require_set(method, "leave --bits out")
+        if pool.images.ndim != 4:
+            raise BadConfig(f"--bits {spec.bits}: {pool.name} is a table, not images; leave it out")
+    return spec.bits
 
 
 def _test_runs(asked: int | None, shadows: int, learner: str | None) -> int:

@@ -5,7 +5,7 @@ depends on how many workers there are, on their order or on a restart.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -136,7 +136,8 @@ def compute_shard(
     synthetic, ledger = condense(config, pool, included, randomness, tracker.track)
     _check_empty_classes(config.method, pool, included, synthetic, runs)
     _check_finite(synthetic.images, f"{config.method} diverged: its images", runs)
-    observed = {} if config.level == "set" else _observe(config, pool, included, synthetic, randomness, tracker.track)
+    shown = replace(synthetic, images=as_released(synthetic.images, config.bits))
+    observed = {} if config.level == "set" else _observe(config, pool, included, shown, randomness, tracker.track)
     write_tensors(
         directory.shard(index),
         {
@@ -151,6 +152,14 @@ def compute_shard(
     )
     tracker.clear()
     report(1.0)
+
+
+def as_released(images: Tensor, bits: int | None) -> Tensor:
+    """Pixels in [−1, 1] as so many bits hold them, or as they were computed."""
+    if bits is None:
+        return images
+    steps = ((1 << bits) - 1) / 2
+    return ((images.clamp(-1, 1) + 1) * steps).round() / steps - 1
 
 
 def _observe(

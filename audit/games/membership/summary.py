@@ -239,6 +239,9 @@ def threat_model(config: AuditConfig) -> tuple[str, ...]:
         if config.canaries
         else ()
     )
+    sees += (
+        "" if config.bits is None else f"; its pixels were cut to the data's range and rounded to {config.bits} bits"
+    )
     return (*told, f"Level {config.level}: the adversary sees {sees}.", knows, learns, *_in_doubt(config), *planted)
 
 
@@ -385,6 +388,8 @@ def reproduction_command(config: AuditConfig, name: str = "") -> str:
         parts.append(f"--fit-runs {config.fit_runs}")
     if config.tries != 1:
         parts.append(f"--tries {config.tries}")
+    if config.bits is not None:
+        parts.append(f"--bits {config.bits}")
     if config.audited is not None and config.foreign is None:
         parts.append(f"--audited {shlex.quote(config.audited)}")
     if config.canaries:
