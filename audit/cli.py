@@ -34,6 +34,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "plan": ("audit.commands.plan:plan", "How many runs a bound needs, before the compute is spent."),
     "compare": ("audit.commands.compare:compare", "All attacks and levels on the same condensations, on one ROC."),
     "ladder": ("audit.commands.ladder:ladder", "One method against ever stronger adversaries, in one table."),
+    "adversaries": ("audit.commands.grids:adversaries", "Who knows what: randomness × who is in doubt × level."),
+    "sweep": ("audit.commands.grids:sweep", "Certified ε and AUC over pool, records in doubt, steps, ipc and runs."),
     "report": ("audit.commands.report:report", "Redraw finished runs as PDF and HTML; compare several."),
     "theory": ("audit.commands.theory:theory", "The propositions of Dong et al., tested by running the condenser."),
     "methods": ("audit.commands.methods:methods", "The condensers and attacks there are, with their settings."),

@@ -16,6 +16,7 @@ import numpy as np
 from attacks.registry import Observations, get_attack
 from audit.engine.store import RunDirectory, explain_failure, write_text
 from audit.engine.where import Where
+from audit.games.membership.audited import audited_pool
 from audit.games.membership.config import AuditConfig
 from audit.games.membership.crossfit import cross_fit_runs
 from audit.games.membership.draws import per_draw, scores_by_draw
@@ -104,6 +105,7 @@ def run_comparison(spec: Compare, where: Where, say: Callable[[str], None]) -> P
     for entry in entries:
         if entry.fit_runs is not None and entry.fit_runs > available:
             raise BadConfig(f"--attacks {entry}: there are {available} fit runs{per_draw(config)}; raise --shadows")
+    pool = audited_pool(config, pool)
     report = run(shadows, where, say)
     directory = RunDirectory(Path(report.run_directory))
     shards = load_shards(directory, config, ("signals", "images", "labels"))

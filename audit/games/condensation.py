@@ -11,7 +11,7 @@ accounted releases and of nothing else. What no mechanism protects is drawn from
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -47,12 +47,16 @@ def resolve_condensation(
     changes: dict[str, str],
     compiled: str = "off",
     by_coins: bool = False,
+    audited: Sequence[int] | None = None,
 ) -> Condensation:
-    """Check and complete the method's settings; with `epsilon`, calibrate its noise. `by_coins`: half are in."""
+    """Check and complete the method's settings; with `epsilon`, calibrate its noise.
+
+    `by_coins`: half are in or, where only some are `audited`, half of these and all others.
+    """
     require_set(method, "it can be attacked: audit lira")
     size = settings.resolve_ipc(pool, ipc, None)
     config = settings.resolve_method(method, preset, pool, ipc=size, init=init, changes=changes)
-    sizes = nominal_class_sizes(pool) if by_coins else true_class_sizes(pool)
+    sizes = nominal_class_sizes(pool, audited) if by_coins else true_class_sizes(pool)
     check_real_start(sizes, ipc=size, init=vars(config).get("init"))
     config = settle_noise(method, config, sizes, epsilon=epsilon, delta=delta, changes=changes)
     values = dict(vars(config))

@@ -84,6 +84,7 @@ def release_set(spec: Condense, where: Where, say: Callable[[str], None]) -> Rel
         changes=changes,
         compiled=spec.compile,
         by_coins=chosen is not None,
+        audited=None if chosen is None or chosen.audited is None else chosen.audited.nonzero()[0].tolist(),
     )
     attached, config = attach_auxiliary(pool, condensation.config, spec.dataset, where.data_root)
     pool, condensation = attached.to(pool.images.device), replace(condensation, config=config)

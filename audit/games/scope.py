@@ -26,7 +26,8 @@ def scope_of_report(report: schema.Report | VisualReport) -> Scope:
     game, config = report.game, report.config
     # Of sets that somebody else made the settings are not known; those in the configuration are of the shadows.
     settings = {} if config.get("foreign") is not None else config.get("method_config", {})
-    members = game.num_records * game.inclusion_probability
+    audited = game.num_records if game.num_audited is None else game.num_audited
+    members = game.num_records - audited * (1 - game.inclusion_probability)
     releases_network = game.public_randomness.startswith("none")
     return Scope(
         dataset=report.dataset,
@@ -35,6 +36,8 @@ def scope_of_report(report: schema.Report | VisualReport) -> Scope:
         steps=settings.get("iterations"),
         network=describe_network(settings),
         randomness=PRIVATE if releases_network else UNKNOWN if config.get("independent_randomness") else KNOWN,
+        num_audited=game.num_audited,
+        num_records=None if game.num_audited is None else game.num_records,
     )
 
 

@@ -126,13 +126,14 @@ def _preset(presets: dict[str, dict[str, Any]], name: str) -> dict[str, Any]:
     return presets[name]
 
 
-def resolve_ipc(pool: Pool, ipc: int | None, ratio: float | None) -> int:
-    """Images per class, given directly or as r = |S|/|T| of Dong et al. with |T| half of the pool."""
+def resolve_ipc(pool: Pool, ipc: int | None, ratio: float | None, num_members: float | None = None) -> int:
+    """Images per class, given directly or as r = |S|/|T| of Dong et al. with |T| `num_members`, or half of the pool."""
     smallest = int(torch.bincount(pool.labels, minlength=pool.num_classes).min())
     if ratio is not None:
         if not 0 < ratio <= 1:
             raise BadConfig(f"--ratio {ratio}: must lie in (0, 1]")
-        ipc = max(1, round(ratio * pool.num_records / 2 / pool.num_classes))
+        condensed = pool.num_records / 2 if num_members is None else num_members
+        ipc = max(1, round(ratio * condensed / pool.num_classes))
     ipc = 1 if ipc is None else ipc
     if ipc > smallest:
         raise BadConfig(f"--ipc {ipc}: the smallest class of {pool.name} has {smallest} records; choose at most that")

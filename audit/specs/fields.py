@@ -41,6 +41,14 @@ TargetEpsilon = Annotated[
     Annotated[float, Meta(gt=0)] | None,
     Meta(description="Calibrate a private method's noise to this ε at --delta."),
 ]
+Audited = Annotated[
+    str | int | None,
+    Meta(
+        description="Coins for so many records, drawn class by class, or for those in a file; all others are in every "
+        "run. Default: coins for all.",
+        extra={"metavar": "N|FILE"},
+    ),
+]
 Seed = Annotated[int, Meta(ge=0, le=(1 << 63) - 1, description="Seed of everything.")]
 Device = Annotated[str, Meta(description="auto, cpu, cuda, cuda:N or mps.")]
 Compile = Annotated[

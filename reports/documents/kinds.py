@@ -1,13 +1,14 @@
 """The kinds of report, told apart in one place: a new kind is one builder and one line in each `match`."""
 
-from reports.documents import membership, visual, worst_case
+from reports.documents import grid, membership, visual, worst_case
 from reports.documents.blocks import Block, Document
 from reports.documents.membership import MembershipMaterial
 from reports.documents.visual import NearestMaterial, VisualMaterial
 from reports.documents.worst_case import WorstCaseMaterial
+from reports.records.grid import GridReport
 
 AuditMaterial = MembershipMaterial | VisualMaterial | WorstCaseMaterial
-AnyMaterial = AuditMaterial | NearestMaterial
+AnyMaterial = AuditMaterial | NearestMaterial | GridReport
 
 
 def build_document(material: AnyMaterial) -> Document:
@@ -21,6 +22,8 @@ def build_document(material: AnyMaterial) -> Document:
             return worst_case.build_worst_case(material)
         case NearestMaterial():
             return visual.build_nearest(material)
+        case GridReport():
+            return grid.build_grid(material)
 
 
 def findings_and_rest(material: AuditMaterial) -> tuple[tuple[Block, ...], tuple[Block, ...]]:

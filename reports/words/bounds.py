@@ -36,7 +36,7 @@ CONTROL_NOTE = (
 )
 REPEAT_NOTE = "The same command, version and seed give the same report:"
 CHECKSUM_SHOWN = 16  # characters; report.json has all of them
-NOT_SETTINGS = ("versions", "weights", "left_out")  # said elsewhere in the report
+NOT_SETTINGS = ("versions", "weights", "left_out", "audited_records")  # said elsewhere in the report
 
 
 def headline(bound: EpsilonBound, claim: Claim | None) -> str:

@@ -11,6 +11,7 @@ import pandas as pd
 from audit.engine.pages import write_pages
 from audit.engine.store import RunDirectory, explain_failure, read_tensors, write_atomically, write_text
 from audit.engine.where import Where
+from audit.games.membership.audited import audited_pool
 from audit.games.membership.config import AuditConfig, condensation_digest
 from audit.games.membership.crossfit import cross_fit_audit
 from audit.games.membership.draws import signals_by_draw
@@ -23,7 +24,7 @@ from audit.games.membership.foreign import (
     show_foreign,
 )
 from audit.games.membership.runs import complete_runs, load_ledger, load_shards, num_finished
-from audit.games.membership.shard import game_of, num_shards, shard_runs
+from audit.games.membership.shard import members_of_pool, num_shards, shard_runs
 from audit.games.membership.summary import score_runs, score_table, summarise
 from audit.games.scope import in_scope
 from condensers.errors import Incomplete
@@ -39,7 +40,7 @@ def run_audit(
 ) -> schema.Report:
     """Run or resume an audit, of our own runs or of sets of another maker; its record, with paths as seen from here."""
     _tell_of_empty_classes(config, pool, say)
-    (_rehearse if foreign is None else rehearse_foreign)(config, pool)
+    (_rehearse if foreign is None else rehearse_foreign)(config, audited_pool(config, pool))
     directory = RunDirectory(where.out / config.directory_name)
     directory.create()
     try:
@@ -70,13 +71,14 @@ def _run(
         write_text(directory.timing, json.dumps(timing) + "\n")
     say("scoring")
     shards = load_shards(directory, config, ("images", "labels") if config.level == "set" else ("signals", "accuracy"))
+    audited = audited_pool(config, pool)
     if foreign is None:
-        members, scores = score_runs(config, signals_by_draw(config.level, config, pool, shards))
-        ledger, fitted = load_ledger(directory, config), cross_fit_audit(config, pool, shards)
+        members, scores = score_runs(config, signals_by_draw(config.level, config, audited, shards))
+        ledger, fitted = load_ledger(directory, config), cross_fit_audit(config, audited, shards)
         report = summarise(config, pool, members, scores, shards, ledger=ledger, fitted=fitted)
     else:
-        members, scores = score_foreign(config, pool, shards, foreign)
-        fitted = cross_fit_audit(config, pool, shards)
+        members, scores = score_foreign(config, audited, shards, foreign)
+        fitted = cross_fit_audit(config, audited, shards)
         report = describe_foreign(config, foreign, summarise(config, pool, members, scores, shards, fitted=fitted))
         keep_sets(directory, config.digest, foreign)
     report = in_scope(report)
@@ -122,9 +124,9 @@ def _tell_of_empty_classes(config: AuditConfig, pool: Pool, say: Callable[[str],
     if get_method(config.method).private:
         return
     wanted = config.method_config.get("ipc", 1) if config.method_config.get("init") == "real" else 1
-    game, num_short = game_of(config, pool.num_records), 0
+    num_short = 0
     for index in range(num_shards(config)):
-        members = game.members(shard_runs(config, index))
+        members = members_of_pool(config, pool, shard_runs(config, index)).numpy()
         counts = np.stack([members[:, records].sum(1) for records in pool.class_slices])
         num_short += int((counts < wanted).any(0).sum())
     if num_short:

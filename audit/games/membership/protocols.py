@@ -23,6 +23,8 @@ def loss_protocols(
         generator = stream(config.seed, "loss protocol", first + position)
         inside, outside = np.flatnonzero(members[position]), np.flatnonzero(~members[position])
         started = initial[first + position][initial[first + position] >= 0]
+        if config.audited_records is not None:
+            started = np.flatnonzero(np.isin(config.audited_records, started))
         others = np.setdiff1d(inside, started)
         for table, positives, negatives in (("Table 2", inside, outside), ("Table 1", started, others)):
             found = advantage(scores[position], positives, negatives, generator, PROTOCOL_RECORDS)

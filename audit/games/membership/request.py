@@ -12,7 +12,7 @@ Kind = TypeVar("Kind", bound=Membership)
 SAME = (
     "method", "dataset", "records", "level", "preset", "shadows", "fit_runs", "public_draws", "queries", "delta",
     "confidence", "tries", "claim", "epsilon", "independent_randomness", "shuffle_membership", "seed", "device",
-    "shard_runs",
+    "shard_runs", "bits", "audited",
 )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from audit.engine.store import DamagedShard, RunDirectory, explain_failure
 from audit.engine.where import Where
 from audit.games.membership.config import AuditConfig
 from audit.games.membership.reuse import borrow_shards
-from audit.games.membership.shard import ShardWork, num_shards, read_shard, shard_runs
+from audit.games.membership.shard import ShardWork, as_released, num_shards, read_shard, shard_runs
 from condensers.errors import Incomplete
 from condensers.ledger import Entries, Ledger
 from condensers.registry import get_method
@@ -63,6 +63,7 @@ def load_shards(directory: RunDirectory, config: AuditConfig, seen: tuple[str, .
             tensors = read_shard(directory, config, index)
         except DamagedShard as damage:
             raise Incomplete(f"damaged shard: {damage}; run the same command again to redo it") from None
+        tensors["images"] = as_released(tensors["images"], config.bits)
         for name in names:
             parts[name].append(tensors[name].numpy())
     order = np.argsort(np.concatenate([shard_runs(config, index) for index in range(num_shards(config))]))

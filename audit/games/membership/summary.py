@@ -9,6 +9,7 @@ import pandas as pd
 from attacks.canaries import ORDINARY, canary_kinds, parse_canaries
 from attacks.registry import Observations, get_attack
 from audit.accounting.ledger import claim_from_ledger
+from audit.games.membership.audited import audited_pool, other_records, record_numbers
 from audit.games.membership.config import AuditConfig
 from audit.games.membership.crossfit import CrossFitted
 from audit.games.membership.draws import describe_public_randomness, num_public_draws, scores_by_draw
@@ -56,7 +57,7 @@ def score_table(config: AuditConfig, members: np.ndarray, scores: np.ndarray) ->
     return pd.DataFrame(
         {
             "run": np.repeat(np.arange(first, first + runs, dtype=np.int32), records),
-            "record": np.tile(np.arange(records, dtype=np.int32), runs),
+            "record": np.tile(record_numbers(config, records).astype(np.int32), runs),
             "member": members.ravel(),
             "score": scores.ravel().astype(np.float32),
         }
@@ -93,7 +94,8 @@ def summarise(
     proved = None if ledger is None else claim_from_ledger(ledger, config.delta)
     claimed = proved if config.claim is None else _stated(config.claim, config.delta)
     verdict, reason = judge(config, headline, claimed, test)
-    game = game_of(config, pool.num_records)
+    audited = audited_pool(config, pool)
+    game = game_of(config, audited.num_records)
     return schema.Report(
         command=resolved_spec(config).command(),
         method=config.method,
@@ -109,7 +111,7 @@ def summarise(
         proved=proved,
         roc=roc,
         paper_style_epsilon=ratio.lower if ratio else None,
-        utility=_utility(config, shards["accuracy"], pool.num_records) if config.level == "model" else None,
+        utility=_utility(config, shards["accuracy"], pool) if config.level == "model" else None,
         game=schema.Game(
             num_records=pool.num_records,
             num_classes=pool.num_classes,
@@ -121,8 +123,9 @@ def summarise(
             public_draws=num_public_draws(config),
             membership_shuffled=config.shuffle_membership,
             seed=config.seed,
+            num_audited=None if config.audited_records is None else audited.num_records,
         ),
-        exposed=most_exposed(pool, members, scores),
+        exposed=most_exposed(audited, members, scores, record_numbers(config, audited.num_records)),
         protocols=loss_protocols(config, members, scores, shards["initial_records"]),
         threat_model=threat_model(config),
         config=asdict(config),
@@ -147,10 +150,12 @@ def group_records(
     counts = parse_canaries(config.canaries)
     if not counts:
         return ()
-    kinds = canary_kinds(pool.labels.numpy(), pool.num_classes, counts)
+    kinds = canary_kinds(pool.labels.numpy(), pool.num_classes, counts)[record_numbers(config, members.shape[1])]
     groups = []
     for place, name in enumerate((ORDINARY, *counts)):
         own = kinds == place
+        if not own.any():
+            continue
         roc = measure_test_runs(config, members[:, own], scores[:, own])
         bound = bound_coins(
             members[:, own],
@@ -181,7 +186,7 @@ def judge(
     lower = down(bound.lower, decimals_apart(bound.lower, claim))
     found = f"ε is at least {lower} with {percent(bound.confidence)} confidence at δ = {bound.delta:g}"
     if claim is None:
-        return "NO CLAIM", f"Nothing is claimed for {config.audited}, so nothing can be refuted; measured: {found}."
+        return "NO CLAIM", f"Nothing is claimed for {config.subject}, so nothing can be refuted; measured: {found}."
     stated = f"{claim:g}" if config.claim is not None else up(claim, decimals_apart(bound.lower, claim))
     if bound.lower > claim:
         return "REFUTED", f"The claim is ε ≤ {stated}, but {found}."
@@ -197,8 +202,13 @@ def judge(
     )
 
 
-def most_exposed(pool: Pool, members: np.ndarray, scores: np.ndarray) -> tuple[schema.ExposedRecord, ...]:
-    """Records whose scores separate best over the test runs. Descriptive: chosen on the scores shown."""
+def most_exposed(
+    pool: Pool, members: np.ndarray, scores: np.ndarray, numbers: np.ndarray | None = None
+) -> tuple[schema.ExposedRecord, ...]:
+    """Records whose scores separate best over the test runs. Descriptive: chosen on the scores shown.
+
+    `numbers` are those of the audited records, which `pool` holds, in the whole pool.
+    """
     if len(members) < 2:
         return ()
     auc = record_auc(members, scores)
@@ -209,7 +219,7 @@ def most_exposed(pool: Pool, members: np.ndarray, scores: np.ndarray) -> tuple[s
     order = np.lexsort((-gap, -np.nan_to_num(auc, nan=-1.0)))[:NUM_EXPOSED]
     return tuple(
         schema.ExposedRecord(
-            record=int(i),
+            record=int(i if numbers is None else numbers[i]),
             label=int(pool.labels[i]),
             auc=float(auc[i]),
             mean_score_in=float(mean_in[i]),
@@ -231,7 +241,7 @@ def _tradeoff(config: AuditConfig, ledger: Entries | None) -> schema.Tradeoff | 
     return tradeoff_of_point(config.claim, config.delta)
 
 
-def _utility(config: AuditConfig, accuracy: np.ndarray, num_records: int) -> schema.Utility | None:
+def _utility(config: AuditConfig, accuracy: np.ndarray, pool: Pool) -> schema.Utility | None:
     """Mean accuracy over runs with Student's interval over runs or public draws.
 
     A run that left no ordinary record out has none to be tested on and no accuracy; None if that is true of all.
@@ -239,10 +249,14 @@ def _utility(config: AuditConfig, accuracy: np.ndarray, num_records: int) -> sch
     runs = np.flatnonzero(np.isfinite(accuracy))
     if not len(runs):
         return None
-    interval, unit = interval_of_runs(config, runs, accuracy[runs], num_records // 2)
+    others = other_records(config, pool)
+    num_records = pool.num_records // 2 if others is None else others.num_records
+    interval, unit = interval_of_runs(config, runs, accuracy[runs], num_records)
     return schema.Utility(
         accuracy=float(accuracy[runs].mean()),
         accuracy_interval=interval,
-        measured_on="records that the run left out",
+        measured_on="records that the run left out"
+        if others is None
+        else f"a fixed sample of {others.num_records} records that are in every run",
         interval_unit=unit,
     )

@@ -25,7 +25,7 @@ def threat_model(config: AuditConfig) -> tuple[str, ...]:
         f"{_shared_by(config)}{'' if config.level == 'set' else '; the training of the victim stays unknown'}."
     )
     learns = (
-        "The adversary knows all records of the pool with their labels and has condensed random halves of them "
+        f"The adversary knows all records of the pool with their labels and has condensed {_halves(config)} "
         "(shadow runs); it does not know who was in the audited runs."
         if get_attack(config.attack).needs_fit_runs
         else "The adversary knows the record it asks about and its label, and a threshold learned on other runs."
@@ -40,7 +40,27 @@ def threat_model(config: AuditConfig) -> tuple[str, ...]:
         if config.canaries
         else ()
     )
-    return (*told, f"Level {config.level}: the adversary sees {sees}.", knows, learns, *planted)
+    sees += (
+        "" if config.bits is None else f"; its pixels were cut to the data's range and rounded to {config.bits} bits"
+    )
+    return (*told, f"Level {config.level}: the adversary sees {sees}.", knows, learns, *_in_doubt(config), *planted)
+
+
+def _halves(config: AuditConfig) -> str:
+    if config.audited_records is None:
+        return "random halves of them"
+    return "them with random halves of the audited ones"
+
+
+def _in_doubt(config: AuditConfig) -> tuple[str, ...]:
+    """Whose membership is in doubt, where it is not everybody's."""
+    if config.audited_records is None:
+        return ()
+    number = len(config.audited_records)
+    return (
+        f"Membership of {number} audited records is in doubt; all other records of the pool are always in, and the "
+        "adversary knows them to be.",
+    )
 
 
 def _shared_by(config: AuditConfig) -> str:
