@@ -18,12 +18,14 @@ from audit.version import __version__
 
 # Public name: the module that holds it. Imported on first use.
 _PUBLIC = {
+    "Adversaries": "audit.specs.grids",
     "Compare": "audit.specs.membership",
     "Condense": "audit.specs.condense",
     "Ladder": "audit.specs.membership",
     "Lira": "audit.specs.membership",
     "Loss": "audit.specs.membership",
     "Rmia": "audit.specs.membership",
+    "Sweep": "audit.specs.grids",
     "Theory": "audit.specs.theory",
     "Utility": "audit.specs.utility",
     "Visual": "audit.specs.pictures",
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from audit.engine.executor import Executor, InProcess, Local
     from audit.engine.ray import Ray
     from audit.specs.condense import Condense
+    from audit.specs.grids import Adversaries, Sweep
     from audit.specs.membership import Compare, Ladder, Lira, Loss, Rmia
     from audit.specs.pictures import Visual
     from audit.specs.theory import Theory

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 from audit.engine.executor import Executor, Local
 from audit.engine.progress import listening, on_stderr, unheard
 from audit.engine.where import Where
+from audit.specs.grids import Adversaries, Sweep
 from audit.specs.membership import Compare, Ladder, Membership
 from audit.specs.pictures import Visual
 from audit.specs.spec import Spec
@@ -84,7 +85,15 @@ def run(
             case Compare():
                 from audit.games.compare import run_comparison
 
-                return run_comparison(spec, where, tell)
+                return as_record(run_comparison(spec, where, tell))
+            case Adversaries():
+                from audit.games.adversaries import run_adversaries
+
+                return as_record(run_adversaries(spec, where, tell))
+            case Sweep():
+                from audit.games.sweep import run_sweep
+
+                return as_record(run_sweep(spec, where, tell))
             case Ladder():
                 from audit.games.ladder import audit_ladder
 

@@ -10,6 +10,8 @@ from audit.games.redraw import Wish, material_of
 from reports.documents.blocks import Document
 from reports.documents.kinds import build_document
 from reports.records import schema
+from reports.records.attacks import CompareReport
+from reports.records.grid import GridReport
 from reports.records.visual import NearestReport, VisualReport
 from reports.records.worst_case import WorstCaseReport
 from reports.render.html import write_html
@@ -65,12 +67,24 @@ class NearestRecord(Drawable, NearestReport):
     """Of `Visual` on sets whose members are not known: nothing was tested."""
 
 
-Record = MembershipRecord | WorstCaseRecord | VisualRecord | NearestRecord
+@dataclass(frozen=True, kw_only=True)
+class CompareRecord(Drawable, CompareReport):
+    """Of `Compare`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridRecord(Drawable, GridReport):
+    """Of `Adversaries` and `Sweep`."""
+
+
+Record = MembershipRecord | WorstCaseRecord | VisualRecord | NearestRecord | CompareRecord | GridRecord
 _KINDS: dict[type, type] = {
     schema.Report: MembershipRecord,
     WorstCaseReport: WorstCaseRecord,
     VisualReport: VisualRecord,
     NearestReport: NearestRecord,
+    CompareReport: CompareRecord,
+    GridReport: GridRecord,
 }
 
 
@@ -92,6 +106,10 @@ def _values(record: Any) -> dict[str, Any]:
 def _key_figures(record: Any) -> list[tuple[str, str]]:
     """What a person wants to see first. An ε is rounded down, since it is a lower bound."""
     found = [("method", str(record.method)), ("data", str(record.dataset))]
+    if isinstance(record, CompareReport | GridReport):
+        parts = record.entries if isinstance(record, CompareReport) else record.cells
+        best = max((part.epsilon for part in parts), key=lambda bound: bound.lower)
+        return [*found, ("audits", str(len(parts))), ("largest", f"ε ≥ {down(best.lower)}"), ("report", record.pdf)]
     if isinstance(record, NearestReport):
         return [*found, ("verdict", "nothing was tested")]
     bound = record.epsilon

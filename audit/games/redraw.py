@@ -19,6 +19,7 @@ from reports.documents.kinds import AnyMaterial
 from reports.documents.membership import MembershipMaterial, gather_membership
 from reports.documents.visual import NearestMaterial, VisualMaterial
 from reports.documents.worst_case import WorstCaseMaterial
+from reports.records.attacks import CompareReport
 from reports.records.gallery import Gallery, Pictures
 from reports.records.grid import GridReport
 from reports.records.kinds import AnyRecord, load_record
@@ -72,7 +73,7 @@ def material_of(directory: RunDirectory, report: AnyRecord, wish: Wish) -> AnyMa
             return NearestMaterial(report=report, pictures=_pictures(directory, report, wish))
         case WorstCaseReport():
             return _worst_case(directory, report, wish)
-        case GridReport():
+        case GridReport() | CompareReport():
             return report
 
 

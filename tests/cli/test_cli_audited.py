@@ -84,7 +84,12 @@ def test_specifications_of_grids_are_checked() -> None:
     assert parse(Sweep, shlex.split(spec.command())[2:]) == spec
     assert spec.values_of("over_steps") == (100, 300)
     assert Adversaries(audited=50).audited == "50"
-    for kind, wrong in ((Sweep, {}), (Sweep, {"over_ipc": "1,x"}), (Sweep, {"over_steps": "5,5"}),
-                        (Adversaries, {"doubt": "nobody"}), (Adversaries, {"independent_randomness": True})):  # fmt: skip
+    for kind, wrong in (
+        (Sweep, {}),
+        (Sweep, {"over_ipc": "1,x"}),
+        (Sweep, {"over_steps": "5,5"}),
+        (Adversaries, {"doubt": "nobody"}),
+        (Adversaries, {"independent_randomness": True}),
+    ):
         with pytest.raises(BadConfig):
             kind(**wrong)
