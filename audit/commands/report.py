@@ -99,7 +99,7 @@ def _compare(runs: Sequence[Run], formats: Sequence[str], folder: Path, wish: Wi
         if isinstance(record, NearestReport):
             raise BadInput(f"RUN_DIR {directory.path}: tested nothing, so it cannot be compared; give it by itself")
         if isinstance(record, GridReport | CompareReport):
-            raise BadInput(f"RUN_DIR {directory.path}: holds several audits, so it stands by itself; give directories of single audits")
+            raise BadInput(f"RUN_DIR {directory.path}: holds several audits; give the directories of single ones")
         records.append(record)
 
     def materials() -> Iterator[AuditMaterial]:
