@@ -45,7 +45,7 @@ class Condense(Spec, frozen=True, kw_only=True):
             extra={"option": "--format", "separator": ","},
         ),
     ] = ("all",)
-    delta: fields.Delta = 1e-5
+    delta: fields.AccountedDelta = 1e-5
     seed: Annotated[int, Meta(ge=0, le=(1 << 63) - 1, description="Seed of everything but a release's noise.")] = 0
     device: fields.Device = "auto"
     compile: fields.Compile = "auto"

@@ -32,6 +32,7 @@ Preset = Annotated[
 ]
 MethodSettings = Annotated[Settings, Meta(description="Any setting of the method. May be repeated.")]
 Delta = Annotated[float, Meta(ge=0, lt=1, description="δ of the bound.")]
+AccountedDelta = Annotated[float, Meta(ge=0, lt=1, description="δ at which ε is accounted.")]
 Confidence = Annotated[float, Meta(gt=0, lt=1, description="Of bounds, tests and intervals.")]
 Claim = Annotated[
     Annotated[float, Meta(ge=0)] | None,

@@ -97,10 +97,10 @@ def default_of(spec: type[Spec], name: str) -> Any:
 
 
 def meta_of(hint: Any) -> Iterator[Meta]:
-    """The annotations of a type and of what it may be besides None."""
+    """The annotations of a type and of what it may be besides None, the outermost first."""
     if typing.get_origin(hint) is Annotated:
         first, *rest = typing.get_args(hint)
-        yield from (one for one in rest if isinstance(one, Meta))
+        yield from (one for one in reversed(rest) if isinstance(one, Meta))
         yield from meta_of(first)
     elif typing.get_origin(hint) in (types.UnionType, typing.Union):
         for one in typing.get_args(hint):

@@ -72,6 +72,6 @@ class Utility(Spec, frozen=True, kw_only=True):
         ),
     ] = "small"
     full: Annotated[bool, Meta(description="Train on all records too.")] = True
-    delta: fields.Delta = 1e-5
+    delta: fields.AccountedDelta = 1e-5
     seed: fields.Seed = 0
     device: fields.Device = "auto"

@@ -80,6 +80,19 @@ def test_the_reproduction_command_gives_the_same_digest():
     assert resolve_config(spec_of(command), None)[0].digest == config.digest
 
 
+def test_no_field_is_left_out_of_a_resolved_specification():
+    """`ratio` becomes --ipc; the others are written as they were asked for or decided."""
+    asked = small_spec(
+        method="dm", dataset="digits", records=200, ipc=2, init="random", level="set", preset="paper",
+        settings={"width": "8"},
+        shadows=24, test_runs=6, fit_runs=9, public_draws=3, canaries="blank:3", queries=1, delta=0.25, confidence=0.9,
+        tries=3, claim=1.5, shuffle_membership=True, seed=7, device="cpu", compile="off", shard_runs=4,
+    )  # fmt: skip
+    found = resolved_spec(resolve_config(asked, None)[0])
+    assert found == asked
+    assert resolve_config(found, None)[0].digest == resolve_config(asked, None)[0].digest
+
+
 @pytest.mark.parametrize(
     ("claim", "lower", "verdict"), [(None, 9.0, "NO CLAIM"), (1.0, 1.5, "REFUTED"), (1.0, 1.0, "NOT REFUTED")]
 )

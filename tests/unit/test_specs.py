@@ -79,6 +79,14 @@ def test_every_field_has_help_and_a_default_that_is_allowed(kind: type[Spec]) ->
         assert any(meta.description for meta in meta_of(hint)), f"{kind.__name__}.{name} has no help"
 
 
+def test_help_is_that_of_the_outermost_annotation() -> None:
+    said = {
+        kind: next(meta.description for meta in meta_of(dict(fields_of(kind))["settings"])) for kind in (Lira, Visual)
+    }
+    assert said[Visual] == "Any setting of the method. May be repeated."
+    assert "attack.KEY" in said[Lira]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_defaults_survive_command_and_json(kind: type[Spec]) -> None:
     assert parse(kind, kind().command()) == kind()
