@@ -205,7 +205,7 @@ def released_views(
 ) -> list[View]:
     """Class-mean embeddings of the sets of all runs under random networks, `NETWORKS_PER_VIEW` to a view.
 
-    A class without an image in a set has the mean over the other sets, so that it says nothing.
+    A class without an image in a set has the mean over the sets of the first group, so that it says nothing.
     """
     parts: list[np.ndarray] = []
     for generator in generators:
@@ -213,9 +213,11 @@ def released_views(
         directions = None
         if network.num_features > WIDEST_EMBEDDING:
             directions = generator.standard_normal((network.num_features, WIDEST_EMBEDDING), dtype=np.float32)
-        parts.append(
-            np.concatenate([_embed_means(group, input_shape, network, parameters, directions) for group in groups])
-        )
+        means = [_embed_means(group, input_shape, network, parameters, directions) for group in groups]
+        known = ~np.isnan(means[0])
+        usual = means[0].sum(0, where=known) / np.maximum(known.sum(0), 1)
+        together = np.concatenate(means)
+        parts.append(np.where(np.isnan(together), usual, together))
     return [
         np.concatenate(parts[start : start + NETWORKS_PER_VIEW], 2) for start in range(0, len(parts), NETWORKS_PER_VIEW)
     ]
@@ -228,7 +230,7 @@ def _embed_means(
     parameters: Parameters,
     directions: np.ndarray | None,
 ) -> np.ndarray:
-    """Class-mean embeddings `[runs, classes, features]` under one network."""
+    """Class-mean embeddings `[runs, classes, features]` under one network, NaN of a class without an image."""
     size = chunk_size(network, torch.device("cpu"))
     flat = torch.from_numpy(np.ascontiguousarray(group.images, dtype=np.float32)).view(-1, *input_shape)
     with torch.no_grad():
@@ -237,11 +239,9 @@ def _embed_means(
         found = found @ directions / np.sqrt(WIDEST_EMBEDDING)
     found = found.reshape(*group.images.shape[:2], -1)
     weights = group.labels if group.soft else group.labels[:, :, None] == np.arange(network.num_classes)
-    counts = np.abs(weights).sum(1)
+    counts = np.abs(weights).sum(1)[:, :, None]
     sums = np.einsum("rmc,rmf->rcf", weights.astype(np.float32), found)
-    means = sums / np.maximum(counts, 1e-6)[:, :, None]
-    usual = means.mean(0, where=(counts > 0)[:, :, None])
-    return np.where((counts > 0)[:, :, None], means, np.nan_to_num(usual)).astype(np.float32)
+    return np.where(counts > 0, sums / np.maximum(counts, 1e-6), np.nan).astype(np.float32)
 
 
 def _centre(values: np.ndarray) -> np.ndarray:

@@ -130,6 +130,7 @@ def test_few_records_have_effects_of_their_own() -> None:
     assert right.mean() > (members[64:] == (many > 0)).mean()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shuffle", [True, False])
 def test_sets_that_follow_no_coin_certify_nothing(shuffle: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Shuffled membership of sets that follow their members, and sets that follow nobody: bounds keep their level."""

@@ -1,4 +1,4 @@
-"""Who the adversary of an audit by membership coins is, in plain words."""
+"""Who the adversary is: what it sees, what it knows of the randomness, and whose membership is in doubt."""
 
 from attacks.registry import get_attack
 from audit.games.membership.config import AuditConfig
