@@ -19,8 +19,9 @@ from audit.specs.worst_case import WorstCase
     show_default=True,
     help="Folder that holds run directories; the record is kept in worst-case-METHOD-DIGEST/report.json.",
 )
+@click.option("--jobs", type=int, help="Worker processes; default: one per core.")
 @click.option("--json", "as_json", is_flag=True, help="Print the record of the audit as JSON.")
-def worst_case(out: Path, as_json: bool, **flags: Any) -> int:
+def worst_case(out: Path, jobs: int | None, as_json: bool, **flags: Any) -> int:
     """The transcript level: the adversary chooses neighbouring pools and sees every noisy sum.
 
     Runs of the real code, with and without one record, are told apart by their likelihood ratio. Headline: the
@@ -28,11 +29,14 @@ def worst_case(out: Path, as_json: bool, **flags: Any) -> int:
     was certified over the ε that PLD proves. Ends with the path of a PDF; an HTML page stands beside it.
     """
     spec = build(WorstCase, flags)
+    from audit.engine.executor import Local
     from audit.engine.where import Where
     from audit.games.run import run
     from reports.records import schema
 
-    report = run(spec, Where(out=out), lambda line: print(f"audit: {line}", file=sys.stderr, flush=True))
+    report = run(
+        spec, Where(out=out, executor=Local(jobs)), lambda line: print(f"audit: {line}", file=sys.stderr, flush=True)
+    )
     click.echo(schema.dump(report) if as_json else _for_people(report), nl=not as_json)
     return 4 if report.verdict == "REFUTED" else 0
 

@@ -17,7 +17,9 @@ import torch
 from audit.accounting.curve import tradeoff_curve
 from audit.accounting.ledger import ledger_event
 from audit.games.transcript.adversary import make_trials, neighbouring_pools
-from audit.games.transcript.experiment import CHOOSE_ON, Attempt, Experiment, listen, try_all
+from audit.games.transcript.experiment import Experiment
+from audit.games.transcript.runs import listen
+from audit.games.transcript.verdict import CHOOSE_ON, try_all
 from audit.statistics.estimators.curve import CurveTest, refute_curve
 from audit.statistics.estimators.evidence import RunEvidence
 from audit.statistics.estimators.thresholds import Split
@@ -26,6 +28,7 @@ from condensers.ledger import Ledger
 from condensers.mechanism import Door, clip_vectors
 from condensers.randomness import Randomness
 from condensers.registry import condense_runs, get_method
+from reports.records.worst_case import Attempt
 
 # σ calibrated to ε at δ = 1e-5 for 10 steps at rate ½: audit worst-case --method ldpdc --epsilon 8
 NOISE = {1.0: 6.178, 8.0: 1.2}
@@ -223,7 +226,7 @@ def experiment_on(method: str, *, epsilon: float, trials: int, seed: int = 0, **
 def attempts_on(method: str, *, epsilon: float, trials: int, seed: int = 0, **changes: object) -> tuple[Attempt, ...]:
     """All that `audit worst-case` tries, without its bounds."""
     experiment = experiment_on(method, epsilon=epsilon, trials=trials, seed=seed, **changes)
-    return try_all(experiment, {design: listen(experiment, design, lambda _: None) for design in experiment.designs})
+    return try_all(experiment, {design: listen(experiment, design) for design in experiment.designs})
 
 
 def audit_the_set(fault: Fault, *, epsilon: float, trials: int) -> CurveTest:

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 from calibration.planted_faults import noise_halved
+from inline import compute_inline
 
 from audit.cli import main
+from audit.engine.executor import Local
 from reports.records.worst_case import load_worst_case
 
 SMALL = ("--trials", "3000", "--rate", "1", "--set", "noise_multiplier=2")
@@ -13,8 +15,9 @@ SMALL = ("--trials", "3000", "--rate", "1", "--set", "noise_multiplier=2")
 
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path, monkeypatch):
-    """Records go to runs/ below here."""
+    """Records go to runs/ below here; faults that are planted in this process are not known to workers."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Local, "run", compute_inline)
 
 
 def run(monkeypatch, capsys, *arguments):

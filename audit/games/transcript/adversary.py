@@ -44,6 +44,7 @@ DESIGNS: dict[str, tuple[str, ...]] = {
     "ordinary": ("energy",),
     "replaced": ("likelihood",),
 }
+SCORES = ("likelihood", "spread", "reference", "energy", "seed search")  # in the order of reports
 # Pixels of a canary, one of which the adversary chooses by trial runs. Far outside [−1, 1]: an unclipped canary must
 # show. Small: no network is sure of its class, so that the gradient of its loss is never short.
 LENGTHS = (100.0, 0.1)

@@ -5,7 +5,8 @@ from typing import Any
 from audit.accounting.ledger import calibrate_method, claim_from_ledger
 from audit.games.membership.resolve import own_settings
 from audit.games.settings import check_changes, parse_changes
-from audit.games.transcript.experiment import Experiment, granted_family
+from audit.games.transcript.experiment import Experiment
+from audit.games.transcript.verdict import granted_family
 from audit.specs.worst_case import WorstCase
 from condensers.errors import BadConfig
 from condensers.ledger import EVERYBODY
