@@ -1,13 +1,20 @@
-"""What determines an audit of the worst case: method, settings, neighbours, number of runs."""
+"""What determines an audit of the worst case: method, settings, level, claim, neighbours, number of runs."""
 
 import hashlib
 import json
 from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+import torch
+from torch import Tensor
+
+from audit.data.load import load_pool
 from audit.games.settings import versions
-from audit.games.transcript.adversary import designs_for
+from audit.games.transcript.neighbours import DESIGNS, IN_THE_DOMAIN, designs_for, neighbouring_pools
 from condensers.errors import BadConfig
+from condensers.pool import Pool
 from condensers.registry import Method
 
 LEAST_TRIALS = 100
@@ -15,7 +22,10 @@ LEAST_TRIALS = 100
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """What determines the result."""
+    """What determines the result. `claim` is what a person stated, empty where the ledger claims.
+
+    `dataset` and `records` are those of the design "natural"; `data_root`, where they lie, determines nothing.
+    """
 
     method: Method
     config: Any
@@ -25,6 +35,12 @@ class Experiment:
     seed: int
     delta: float
     confidence: float
+    level: str = "transcript"
+    claim: str = ""
+    dataset: str = ""
+    records: int = 60
+    only: tuple[str, ...] = ()
+    data_root: Path | None = None
 
     def __post_init__(self) -> None:
         if self.trials < LEAST_TRIALS:
@@ -36,20 +52,57 @@ class Experiment:
 
     @property
     def designs(self) -> tuple[str, ...]:
-        assert self.method.plan is not None
-        return designs_for(self.method.plan(self.config, self.class_sizes))
+        """Those that are neighbours under the claim and were not left out."""
+        plan = self.method.plan
+        fit = designs_for(plan(self.config, self.class_sizes)) if plan else designs_for(())
+        return tuple(
+            design for design in fit if (not self.only or design in self.only) and (self.dataset or design != "natural")
+        )
+
+    def pool(self, design: str, length: float) -> Pool:
+        """The records of a design."""
+        natural = _natural(self.dataset, self.records, len(self.class_sizes), self.data_root)
+        length = length if self.method.private else IN_THE_DOMAIN
+        return neighbouring_pools(
+            self.input_shape,
+            len(self.class_sizes),
+            self.seed,
+            length,
+            design,
+            natural if design == "natural" else None,
+        )
 
     def to_json(self) -> str:
         """Canonical and complete, the versions of libraries and code with it."""
         record = {
-            **vars(self),
+            **{name: value for name, value in vars(self).items() if name != "data_root"},
             "method": self.method.name,
             "config": asdict(self.config),
             "versions": versions(self.method),
         }
+        natural = _natural(self.dataset, self.records, len(self.class_sizes), self.data_root)
+        if natural is not None:
+            record["data"] = hashlib.sha256(natural.numpy().tobytes()).hexdigest()
         return json.dumps(record, sort_keys=True, indent=2) + "\n"
 
     @property
     def digest(self) -> str:
         """Names the run directory and marks every file of results in it."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:12]
+
+
+@cache
+def _natural(dataset: str, records: int, num_classes: int, data_root: Path | None) -> Tensor | None:
+    """Records `[classes, number, …]` of the first classes of a data set, as many of each."""
+    if not dataset:
+        return None
+    pool = load_pool(dataset, data_root=data_root)
+    slices = pool.class_slices[:num_classes]
+    number = min(max(1, records // num_classes), *(part.stop - part.start for part in slices))
+    return torch.stack([pool.images[part][:number] for part in slices])
+
+
+def check_designs(names: tuple[str, ...]) -> None:
+    for name in names:
+        if name not in DESIGNS:
+            raise BadConfig(f"--design {name}: is not one of {', '.join(DESIGNS)}")
