@@ -38,7 +38,7 @@ class WorstCase(Spec, frozen=True, kw_only=True):
         Annotated[int, Meta(ge=100, le=100_000_000)] | None,
         Meta(
             description="Runs, half of them with the canary. [default: 100000, or 8000 where the claim grants no "
-            "family of mechanisms or the level is not transcript, 2000 without a door]"
+            "family of mechanisms or the level is not transcript, 1000 without a claim]"
         ),
     ] = None
     design: Annotated[

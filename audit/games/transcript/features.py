@@ -14,7 +14,6 @@ from torch import Tensor
 COORDINATES = 64  # of an item that are kept, evenly spaced
 ITEMS = 16  # of a run whose projections are kept one by one, those of the canary's class first
 EQUAL = 1e-6  # relative
-FAMILIES = ("linear", "distance", "moments", "differences", "energy", "labels")
 Features = dict[str, Tensor]
 
 
@@ -73,6 +72,7 @@ def describe(items: Items) -> Features:
     """The families of columns `[runs, columns]`."""
     both = [items.own, ~items.own]
     return {
+        "plain": _columns(_mean(items.along, items.own), -_nearest(items)),
         "linear": torch.cat([_linear(items), pad(items.along, ITEMS)], 1),
         "distance": _columns(
             *(
@@ -120,6 +120,10 @@ def _linear(items: Items) -> Tensor:
     means = [_mean(items.values, mask.unsqueeze(-1)) for mask in (items.own, ~items.own)]
     parts = [*means, items.values[:, 0], items.values[:, -1]]
     return torch.cat([pad(part, COORDINATES) for part in parts], 1)
+
+
+def _nearest(items: Items) -> Tensor:
+    return items.distance.amin(1) if items.distance.shape[1] else torch.zeros(len(items.distance))
 
 
 def _mean(values: Tensor, mask: Tensor) -> Tensor:

@@ -1,5 +1,8 @@
 """Scores that are learned: fitted on one part of the runs, tested on the rest, with no fault in view.
 
+Two need no fit and are tested on all runs: the projection on the canary of what is released for its class, and minus
+the distance of whatever is nearest to it.
+
 For every observation (transcript, set, model) there is a linear discriminant of its columns, boosted trees on all
 families together, and a discriminant of each family by itself, whose columns are turned into normal scores by the ranks
 of the fitted runs and taken with their squares. Nothing of the tested runs has a part in a fit; a family that does not
@@ -24,8 +27,9 @@ FAMILY_NAMES = {
     "logits": "logits",
     "weights": "weights",
 }
+PLAIN = ("projection", "nearest")  # the columns of the family "plain"
 TREES = "boosted trees"
-TREE_COLUMNS = 96  # of "linear" that the trees see besides the other families, evenly spaced
+TREE_COLUMNS = 48  # of "linear" that the trees see besides the other families, evenly spaced
 
 
 def learn(features: dict[str, np.ndarray], has_canary: np.ndarray) -> dict[str, RunEvidence]:
@@ -35,10 +39,11 @@ def learn(features: dict[str, np.ndarray], has_canary: np.ndarray) -> dict[str, 
     if min(target.sum(), (~target).sum()) < 10:
         return {}
     columns = {name: np.nan_to_num(values.astype(np.float64)) for name, values in features.items()}
+    plain = columns.pop("plain", np.empty((len(has_canary), 0))).T
+    unfitted = {name: _divided(values, has_canary) for name, values in zip(PLAIN, plain, strict=False)}
     scores = {}
     for family, values in columns.items():
-        plain = family == "linear"
-        prepared = _standardised(values, num_fit) if plain else _normal_scores(values, num_fit)
+        prepared = (_standardised if family == "linear" else _normal_scores)(values, num_fit)
         if prepared.shape[1]:
             scores[FAMILY_NAMES[family]] = _discriminant(prepared, target)
     together = np.concatenate([_thinned(values, family) for family, values in columns.items()], axis=1)
@@ -46,10 +51,11 @@ def learn(features: dict[str, np.ndarray], has_canary: np.ndarray) -> dict[str, 
     if together.shape[1]:
         scores[TREES] = _trees(together, target)
     tested = has_canary[num_fit:]
-    return {
-        name: RunEvidence(member_scores=values[num_fit:][tested], non_member_scores=values[num_fit:][~tested])
-        for name, values in scores.items()
-    }
+    return unfitted | {name: _divided(values[num_fit:], tested) for name, values in scores.items()}
+
+
+def _divided(values: np.ndarray, has_canary: np.ndarray) -> RunEvidence:
+    return RunEvidence(member_scores=values[has_canary], non_member_scores=values[~has_canary])
 
 
 def _thinned(values: np.ndarray, family: str) -> np.ndarray:
@@ -96,6 +102,6 @@ def _trees(values: np.ndarray, target: np.ndarray) -> np.ndarray:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     trees = HistGradientBoostingClassifier(
-        max_iter=60, max_leaf_nodes=8, learning_rate=0.15, min_samples_leaf=20, early_stopping=False, random_state=0
+        max_iter=40, max_leaf_nodes=8, learning_rate=0.2, min_samples_leaf=20, early_stopping=False, random_state=0
     )
     return trees.fit(values[: len(target)], target).decision_function(values)

@@ -205,7 +205,10 @@ def _curve_words(experiment: Experiment) -> str:
 def _headline(pairs: tuple[Pair, ...], design: str) -> Pair:
     """Whose bounds are reported at the transcript, and whose curve is drawn: declared, not chosen by what was found."""
     kinds = ("transcript", "set", "model")
-    wanted = [(design, "likelihood"), *((design, f"linear discriminant ({kind})") for kind in kinds)]
+    wanted = [
+        (design, "likelihood"),
+        *((design, f"{score} ({kind})") for score in ("projection", "linear discriminant") for kind in kinds),
+    ]
     return next((pair for pair in wanted if pair in pairs), pairs[0])
 
 

@@ -16,7 +16,7 @@ from condensers.errors import BadConfig
 from condensers.ledger import EVERYBODY
 from condensers.registry import Method, explained, get_method
 
-TRIALS, TRIALS_WITHOUT_TIGHTNESS, TRIALS_ONE_BY_ONE = 100_000, 8000, 2000
+TRIALS, TRIALS_WITHOUT_TIGHTNESS, TRIALS_WITHOUT_CLAIM = 100_000, 8000, 1000
 USUAL_BATCH = 10  # of a config that names none
 DIGITS, DIGITS_SHAPE, MOST_DIGITS = "digits", (1, 8, 8), 10
 
@@ -34,7 +34,8 @@ def resolve_experiment(spec: WorstCase, data_root: Path | None = None) -> Experi
     preset = method.presets.get("worst-case", {} if method.private else method.presets.get("quick", {}))
     config = method.config(**preset | parse_changes(changes, method.config, prefix=""))
     shape, num_classes, dataset = _records(spec, data_root)
-    class_sizes, trials = (1.0,) * num_classes, TRIALS_ONE_BY_ONE
+    class_sizes = (1.0,) * num_classes
+    trials = TRIALS_WITHOUT_CLAIM if spec.claim is None else TRIALS_WITHOUT_TIGHTNESS
     if method.private:
         class_sizes = _class_sizes(method, config, spec.rate, num_classes)
         config = _with_noise(spec, method, config, class_sizes, changes)

@@ -34,7 +34,7 @@ RUNS_ONE_BY_ONE = 256
 LEARNED_RUNS = 8192  # of a design, from which scores are learned and on which they are tested
 # What the others look for is seen in few runs.
 SHARE_OF_RUNS = {"alone": 1.0, "opposed": 0.25, "ordinary": 0.25, "replaced": 1.0}
-SHARE_OF_OTHERS = 0.5
+SHARE_OF_OTHERS = 0.25
 TRIAL_RUNS = 16  # by which the adversary chooses its canary
 # Numbers of the runs of designs that were added later: no two runs of an experiment share private streams.
 FIRST_OF_OTHERS = 50
@@ -80,8 +80,6 @@ def groups_of(experiment: Experiment, design: str, *, one_by_one: bool = False) 
     """The groups of one design."""
     place = list(DESIGNS).index(design)
     share = SHARE_OF_RUNS.get(design, SHARE_OF_OTHERS)
-    if experiment.level != "transcript":
-        share = max(share, SHARE_OF_OTHERS)
     total = max(LEAST_TRIALS, int(experiment.trials * share))
     if not DESIGNS[design] or experiment.level != "transcript":
         total = min(total, max(LEARNED_RUNS, LEAST_TRIALS))
