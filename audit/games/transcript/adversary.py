@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from audit.games.transcript.neighbours import DESIGNS, Trials
+from audit.games.neighbours import DESIGNS, Trials
 from audit.games.transcript.reseeded import explained_by_a_seed
 from condensers.ledger import EVERYBODY
 from condensers.mechanism import Release, Request, clip_vectors, sensitivity

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from audit.data.load import load_pool
+from audit.games.neighbours import DESIGNS, IN_THE_DOMAIN, designs_for, neighbouring_pools
 from audit.games.settings import versions
-from audit.games.transcript.neighbours import DESIGNS, IN_THE_DOMAIN, designs_for, neighbouring_pools
 from condensers.errors import BadConfig
 from condensers.pool import Pool
 from condensers.registry import Method

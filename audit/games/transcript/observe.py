@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from attacks.victims import VictimConfig, train_victims, victim_network
+from audit.games.neighbours import ANTIPODE, FIRST_ORDINARY, OPPONENT, Trials
 from audit.games.transcript.adversary import Eavesdropper
 from audit.games.transcript.features import Features, Items, describe, describe_labels, thin
-from audit.games.transcript.neighbours import ANTIPODE, FIRST_ORDINARY, OPPONENT, Trials
 from condensers.ledger import EVERYBODY
 from condensers.mechanism import Release, Request, sensitivity
 from condensers.networks import Stack, classify

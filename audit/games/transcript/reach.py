@@ -4,9 +4,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from audit.games.neighbours import Trials, make_trials
 from audit.games.transcript.adversary import Eavesdropper
 from audit.games.transcript.experiment import Experiment
-from audit.games.transcript.neighbours import Trials, make_trials
 from audit.games.transcript.runs import TRIAL_RUNS, condense_seeded
 from condensers.mechanism import Listener, Release
 from condensers.randomness import Randomness

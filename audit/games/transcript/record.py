@@ -12,11 +12,11 @@ from audit.accounting.ledger import claim_from_ledger, ledger_event
 from audit.engine.pages import write_pages
 from audit.engine.store import RunDirectory, explain_failure, write_text
 from audit.engine.where import Where
+from audit.games import contracts as rules
+from audit.games.neighbours import headline_design
 from audit.games.scope import in_scope
 from audit.games.settings import versions
-from audit.games.transcript import contracts as rules
 from audit.games.transcript.experiment import Experiment
-from audit.games.transcript.neighbours import headline_design
 from audit.games.transcript.noise import examine_noise
 from audit.games.transcript.reach import rehearse
 from audit.games.transcript.runs import Transcript, choose_length

@@ -14,11 +14,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from audit.games.neighbours import DESIGNS, LENGTHS, SCORES, Trials, make_trials
 from audit.games.transcript.adversary import Eavesdropper
 from audit.games.transcript.experiment import LEAST_TRIALS, Experiment
 from audit.games.transcript.features import Features
 from audit.games.transcript.learned import learn
-from audit.games.transcript.neighbours import DESIGNS, LENGTHS, SCORES, Trials, make_trials
 from audit.games.transcript.noise import NoiseRecorder
 from audit.games.transcript.observe import Recorder, describe_model, describe_set
 from audit.statistics.estimators.evidence import RunEvidence
@@ -137,7 +137,7 @@ def _together(
     noise = NoiseRecorder(~members[:-1].any(1).numpy()) if group.design == "alone" and group.first == 0 else None
     runs = (*range(group.start, group.start + group.num_runs), group.reference)
     randomness = Randomness(seed=experiment.seed, runs=runs)
-    listeners = [*watch.listeners, *([noise] if noise else [])]
+    listeners: list[Listener] = [*watch.listeners, *([noise] if noise else [])]
     batch, ledger = condense_seeded(experiment, pool, members, randomness, listeners, _reporting(report))
     assert ledger is not None
     if not ledger.num_releases:

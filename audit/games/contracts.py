@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from audit.games.transcript.neighbours import IN_THE_DOMAIN, neighbouring_pools
+from audit.games.neighbours import IN_THE_DOMAIN, neighbouring_pools
 from condensers.errors import BadConfig, BrokenContract
 from condensers.ledger import Entries, Event
 from condensers.mechanism import Door, Listener, Release, Request
