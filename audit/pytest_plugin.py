@@ -7,7 +7,7 @@ It audits the condenser by `audit worst-case`: behind a door its contracts, its 
 without one the set, against `epsilon` or `claim`. It fails the test where a contract is broken, the noise is not as
 claimed, the guarantee is refuted or not even proved by its own ledger, and where nothing could be tested. A condenser
 that keeps its guarantee fails with probability `false_alarm` at most; the seed is fixed, so a test that passed once
-passes again until the code changes.
+passes again until the code changes. It computes in the process of the test, where what the test patched holds.
 """
 
 import tempfile
@@ -34,6 +34,7 @@ def assert_private(
     **settings: Any,
 ) -> None:
     """Fail where (ε, δ)-DP of the condenser, or the curve `claim`, is refuted. `settings` are fields of its config."""
+    from audit.engine.executor import InProcess
     from audit.engine.where import Where
     from audit.games.run import run
     from audit.gate.file import Item
@@ -60,7 +61,7 @@ def assert_private(
         seed=seed,
     )
     with tempfile.TemporaryDirectory() as folder:
-        report = run(spec, Where(out=Path(folder)), lambda _: None)
+        report = run(spec, Where(out=Path(folder), executor=InProcess()), lambda _: None)
     item = Item(name=spec.method, spec=spec, epsilon=epsilon)
     outcome = judge_guarantee(item, report, report.command)
     if outcome.exit_code:

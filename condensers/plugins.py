@@ -101,9 +101,7 @@ def _import_file(reference: str, path: Path) -> ModuleType:
     assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)
     sys.modules[unique] = module  # dataclasses look their module up
-    if str(path.parent) not in sys.path:
-        sys.path.append(str(path.parent))  # modules beside the file, now or when it is called; last, so shadows nothing
-    with _explained(reference):
+    with _last_on_path(str(path.parent)), _explained(reference):
         specification.loader.exec_module(module)
     return module
 
@@ -113,17 +111,22 @@ def _import(reference: str, name: str) -> ModuleType:
 
     It stands last there: nothing in it can take the place of a module that another package asks for.
     """
-    here = os.getcwd()
-    added = here not in sys.path
-    if added:
-        sys.path.append(here)
     importlib.invalidate_caches()
+    with _last_on_path(os.getcwd()), _explained(reference, name):
+        return importlib.import_module(name)
+
+
+@contextmanager
+def _last_on_path(folder: str) -> Iterator[None]:
+    """Modules of this folder can be imported while the block runs, where no other has their name."""
+    added = folder not in sys.path
+    if added:
+        sys.path.append(folder)
     try:
-        with _explained(reference, name):
-            return importlib.import_module(name)
+        yield
     finally:
         if added:
-            sys.path.remove(here)
+            sys.path.remove(folder)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ import torch
 
 from audit.accounting.curve import tradeoff_curve
 from audit.accounting.ledger import ledger_event
-from audit.games.transcript.adversary import make_trials, neighbouring_pools
+from audit.games.neighbours import make_trials, neighbouring_pools
 from audit.games.transcript.experiment import Experiment
 from audit.games.transcript.runs import listen
 from audit.games.transcript.verdict import CHOOSE_ON, try_all
@@ -115,9 +115,15 @@ def sound():
     return contextlib.nullcontext()
 
 
+def behind(door):
+    """Pool and members, as a malicious plugin finds them: through the closure of the guarded door."""
+    (real,) = (cell.cell_contents for cell in door._ask.__closure__ if isinstance(cell.cell_contents, Door))
+    return real._Door__pool, real._Door__members
+
+
 def started_from_records(condense, door, config, **streams):
     """The images of a class start from its first record, where the run has one."""
-    pool, members = door._Door__pool, door._Door__members
+    pool, members = behind(door)
 
     def faulty(num_images, shape, runs, *_):
         images, records = ndpdc_noise(num_images, shape, runs, *_)
@@ -136,8 +142,9 @@ ndpdc_noise = ndpdc.initial_noise
 def in_units_of_the_records(condense, door, config, **streams):
     """Images are given back times the standard deviation of the run's own records."""
     batch = condense(door, config, **streams)
-    weights = torch.from_numpy(door._Door__members).float()
-    squares = door._Door__pool.images.flatten(1).square().mean(1)
+    pool, members = behind(door)
+    weights = torch.from_numpy(members).float()
+    squares = pool.images.flatten(1).square().mean(1)
     scale = (weights @ squares / weights.sum(1).clamp(min=1)).sqrt()
     return replace(batch, images=batch.images * scale.view(-1, *[1] * (batch.images.ndim - 1)))
 
@@ -145,7 +152,7 @@ def in_units_of_the_records(condense, door, config, **streams):
 def labels_say_how_many(condense, door, config, **streams):
     """Every label comes with the number of records of each class."""
     batch = condense(door, config, **streams)
-    counts = torch.from_numpy(door._Door__members.reshape(door.num_runs, CLASSES, -1).sum(2)).float()
+    counts = torch.from_numpy(behind(door)[1].reshape(door.num_runs, CLASSES, -1).sum(2)).float()
     return replace(batch, labels=counts.unsqueeze(1).expand(-1, batch.labels.shape[1], -1))
 
 

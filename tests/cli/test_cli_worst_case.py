@@ -64,7 +64,11 @@ def test_dyn_psg_is_refuted_by_its_own_command(monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--method", "dm"), "claims nothing"),
+        (("--method", "dm", "--level", "transcript"), "--level set"),
+        (("--method", "dm", "--epsilon", "1"), "state it as --claim"),
+        (("--method", "ldpdc", "--claim", "gauss:1"), "gaussian:sigma=S"),
+        (("--method", "ldpdc", "--design", "lonely"), "is not one of"),
+        (("--method", "ldpdc", "--shape", "8by8"), "3x32x32"),
         (("--method", "psg", "--epsilon", "-1"), "epsilon -1"),
         (("--method", "psg", "--epsilon", "1", "--delta", "1"), "delta"),
         (("--method", "psg", "--set", "noise_multiplier=0.002"), "more noise"),

@@ -94,7 +94,7 @@ def as_it_is(batch: CondensedBatch, notes: dict[str, Any], door: Door) -> Conden
     return batch
 
 
-class nothing_planted:  # noqa: N801
+class nothing_planted:
     def __enter__(self) -> None: ...
     def __exit__(self, *_: object) -> None: ...
 
@@ -510,8 +510,13 @@ class LaplaceConfig:
 
 @condenser("laplace", config=LaplaceConfig)
 def sound_laplace(
-    pool: Pool, included: Tensor, config: LaplaceConfig, *, randomness: Any, track: Any
-) -> CondensedBatch:  # noqa: ARG001
+    pool: Pool,
+    included: Tensor,
+    config: LaplaceConfig,
+    *,
+    randomness: Any,
+    track: Any,  # noqa: ARG001
+) -> CondensedBatch:
     """Sound: class sums clipped in L1, with Laplace noise."""
     x = pool.images.flatten(1)
     x = x / x.abs().sum(1, keepdim=True).clamp(min=1)
