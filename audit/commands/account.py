@@ -20,7 +20,9 @@ FALSE_POSITIVE_RATES = (1e-4, 1e-3, 1e-2, 1e-1)
 
 
 @click.command(short_help="Analytic epsilon of a method or a mechanism (RDP and PLD).")
-@click.option("--method", type=click.Choice(list(METHODS)), help="A published method, with its published settings.")
+@click.option(
+    "--method", help=f"A published method with its settings ({', '.join(METHODS)}), or your own file.py:name."
+)
 @click.option("--gaussian", is_flag=True, help="A (sub)sampled Gaussian mechanism: --rate, --sigma, --steps.")
 @click.option("--ledger", type=click.Path(path_type=Path), help="A JSON file with the event that ran.")
 @click.option("--dataset", type=click.Choice(list(CLASS_SIZES)), help="Its class sizes; the data are not needed.")
@@ -80,9 +82,13 @@ def perform_account(
         raise BadConfig(f"--epsilon {options['target']:g}: must be a finite number above 0")
     by_rdp = "rdp" if conversion == "balle" else f"rdp-{conversion}"
     options["calibrated_by"] = by_rdp if options["accountant"] == "rdp" else "pld"
-    if curve and method is not None and options["dataset"] in METHODS[method].private_share:
+    if method is not None and method not in METHODS and ":" not in method:
+        raise BadConfig(f"--method {method!r}: is not one of {', '.join(METHODS)}; one of your own is file.py:name")
+    if curve and method in METHODS and options["dataset"] in METHODS[method].private_share:
         raise BadConfig("--curve: of the auxiliary generator only an (epsilon, delta) point is known, no curve")
-    if method is not None:
+    if method is not None and method not in METHODS:
+        result = _plugin(method, delta, conversion, options)
+    elif method is not None:
         result = _method(method, METHODS[method], delta, conversion, options)
     elif ledger is not None:
         result = _ledger(ledger, delta, conversion, options)
@@ -94,6 +100,44 @@ def perform_account(
     if curve:
         result["largest_true_positive_rate"] = _largest_true_positive_rates(event)
     return result
+
+
+def _plugin(name: str, delta: float, conversion: str, options: dict[str, Any]) -> dict[str, Any]:
+    """What the plan of a method of one's own costs, with its own settings but for those that are given."""
+    from dataclasses import fields
+
+    from audit.accounting.events import neighbouring_relation
+    from audit.accounting.ledger import calibrate_method, ledger_event
+    from condensers.registry import explained, get_method
+
+    _refuse(options, ("rate", "steps"), "--method of your own")
+    method = get_method(name)
+    if method.plan is None:
+        raise BadConfig(
+            f"--method {name}: it has no plan, so nothing is known of what it releases; give @condenser one"
+        )
+    known = {field.name for field in fields(method.config)}
+    given = {key: options[key] for key in ("ipc", "batch", "noise_multiplier") if options[key] is not None}
+    for key in given:
+        if key not in known:
+            raise BadConfig(f"--{key.replace('_', '-')}: the config of {name} has no field {key}")
+    config, sizes = method.config(**given), tuple(float(size) for size in _class_sizes(options))
+    if options["target"] is not None:
+        config = calibrate_method(method, config, sizes, epsilon=options["target"], delta=delta)
+    with explained(method):
+        event = ledger_event(method.plan(config, sizes))
+    found = _epsilons(event, delta, 1.0, 0.0, conversion)
+    return {
+        "method": name,
+        "dataset": options["dataset"],
+        **found,
+        "noise_multiplier": config.noise_multiplier,
+        "calibrated_by": "pld" if options["target"] is not None else None,
+        "steps": found["releases"],
+        "adjacency": neighbouring_relation(event),
+        "conversion": conversion,
+        "event": event,
+    }
 
 
 def _method(name: str, method: Published, delta: float, conversion: str, options: dict[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
     PYTHONPATH=.:tests python tests/zoo/measure.py RESULTS.jsonl [part of a name …]
 
 What is in RESULTS.jsonl already is not measured again. Faults behind a door are audited at level transcript, which sees
-the set as well, the others at level set. Runs were fixed beforehand: 4000 behind a door, 3000 without one, of which the
+the set as well, the others at level set. Runs were fixed beforehand: 4000 behind a door, 1600 without one, of which the
 designs other than "alone" have a quarter. `sound` as a part of a name audits the sound plugins at three seeds.
 """
 
@@ -23,7 +23,7 @@ from audit.specs.worst_case import WorstCase
 from reports.records.worst_case import WorstCaseReport
 
 PLUGINS = Path(__file__).with_name("plugins.py")
-TRIALS = {True: 4000, False: 3000}  # behind a door, without one
+TRIALS = {True: 4000, False: 1600}  # behind a door, without one
 SIGMA = 2.1
 CLAIMS = {"laplace-with-l2-sensitivity": "laplace:0.5", "sound_laplace": "laplace:0.5"}
 VERDICTS = ("REFUTED", "CONTRACT BROKEN", "NOISE NOT AS CLAIMED")
