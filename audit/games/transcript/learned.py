@@ -34,6 +34,13 @@ TREE_COLUMNS = 48  # of "linear" that the trees see besides the other families, 
 
 def learn(features: dict[str, np.ndarray], has_canary: np.ndarray) -> dict[str, RunEvidence]:
     """Scores of the tested runs by name; higher: the canary was in."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):  # sums of several threads differ in their last bits from machine to machine
+        return _learn(features, has_canary)
+
+
+def _learn(features: dict[str, np.ndarray], has_canary: np.ndarray) -> dict[str, RunEvidence]:
     num_fit = int(FIT_ON * len(has_canary))
     target = has_canary[:num_fit]
     if min(target.sum(), (~target).sum()) < 10:

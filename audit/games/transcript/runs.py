@@ -320,6 +320,7 @@ def _same_ledgers(stored: list[Tensor]) -> Entries | None:
     return ledgers.pop() if ledgers else None
 
 
-def listen(experiment: Experiment, design: str, length: float = LENGTHS[0]) -> Transcript:
-    """All runs of one design, in this process."""
-    return gather([compute_group(experiment, group, length) for group in groups_of(experiment, design)])
+def listen(experiment: Experiment, design: str, length: float = LENGTHS[0], *, learned: bool = True) -> Transcript:
+    """All runs of one design, in this process; without `learned`, the scores that were written down beforehand."""
+    groups = groups_of(experiment, design)
+    return gather([compute_group(experiment, group, length, learned=learned) for group in groups])
