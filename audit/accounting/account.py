@@ -24,9 +24,15 @@ FALSE_POSITIVE_RATES = (1e-4, 1e-3, 1e-2, 1e-1)
 
 def account(spec: Account) -> dict[str, Any]:
     """What `audit account` prints, figures by name."""
-    if spec.curve and spec.method is not None and spec.dataset in METHODS[spec.method].private_share:
+    if spec.method is not None and spec.method not in METHODS and ":" not in spec.method:
+        raise BadConfig(
+            f"--method {spec.method!r}: is not one of {', '.join(METHODS)}; one of your own is file.py:name"
+        )
+    if spec.curve and spec.method in METHODS and spec.dataset in METHODS[spec.method].private_share:
         raise BadConfig("--curve: of the auxiliary generator only an (epsilon, delta) point is known, no curve")
-    if spec.method is not None:
+    if spec.method is not None and spec.method not in METHODS:
+        result = _plugin(spec, spec.method)
+    elif spec.method is not None:
         result = _method(spec, spec.method)
     elif spec.ledger is not None:
         result = _ledger(spec, Path(spec.ledger))
@@ -38,6 +44,47 @@ def account(spec: Account) -> dict[str, Any]:
     if spec.curve:
         result["largest_true_positive_rate"] = _largest_true_positive_rates(event)
     return result
+
+
+def _plugin(spec: Account, name: str) -> dict[str, Any]:
+    """What the plan of a method of one's own costs, with its own settings but for those that are given."""
+    from dataclasses import fields
+
+    from audit.accounting.events import neighbouring_relation
+    from audit.accounting.ledger import calibrate_method, ledger_event
+    from condensers.registry import explained, get_method
+
+    if spec.steps is not None:
+        raise BadConfig("--steps: has no meaning with --method of your own, whose plan says it")
+    method = get_method(name)
+    if method.plan is None:
+        raise BadConfig(
+            f"--method {name}: it has no plan, so nothing is known of what it releases; give @condenser one"
+        )
+    known = {field.name for field in fields(method.config)}
+    asked = {"ipc": spec.ipc, "batch": spec.batch, "noise_multiplier": spec.noise_multiplier}
+    given = {key: value for key, value in asked.items() if value is not None}
+    for key in given:
+        if key not in known:
+            raise BadConfig(f"--{key.replace('_', '-')}: the config of {name} has no field {key}")
+    sizes = tuple(map(float, spec.class_sizes if spec.dataset is None else CLASS_SIZES[spec.dataset]))
+    config = method.config(**given)
+    if spec.epsilon is not None:
+        config = calibrate_method(method, config, sizes, epsilon=spec.epsilon, delta=spec.delta)
+    with explained(method):
+        event = ledger_event(method.plan(config, sizes))
+    found = _epsilons(event, spec.delta, 1.0, 0.0, spec.conversion)
+    return {
+        "method": name,
+        "dataset": spec.dataset,
+        **found,
+        "noise_multiplier": config.noise_multiplier,
+        "calibrated_by": "pld" if spec.epsilon is not None else None,
+        "steps": found["releases"],
+        "adjacency": neighbouring_relation(event),
+        "conversion": spec.conversion,
+        "event": event,
+    }
 
 
 def _method(spec: Account, name: str) -> dict[str, Any]:

@@ -20,11 +20,12 @@ from audit.engine.checkpoints import Tracker
 from audit.engine.progress import ProgressBar
 from audit.engine.store import RunDirectory
 from audit.games import settings
+from audit.games.contracts import Bench, broken, check_contracts
 from audit.games.full_pool import Condensation, condense_all, true_class_sizes
 from audit.games.membership.coins import ColumnOfCoins
 from audit.games.membership.game import nominal_class_sizes
 from audit.games.membership.resolve import check_extractor, check_sizes, settle_noise, should_compile
-from condensers.errors import Incomplete
+from condensers.errors import BrokenContract, Incomplete
 from condensers.initial import check_real_start
 from condensers.ledger import Ledger
 from condensers.pool import CondensedBatch, Pool
@@ -33,6 +34,7 @@ from condensers.registry import Method, require_set
 
 Published = TypeVar("Published")
 FIRST_RUN_BY_COINS = 1 << 40
+CLASSES_CHECKED = 2  # of a method's contracts before a release: enough to show what one class does to another
 
 
 def resolve_condensation(
@@ -78,6 +80,7 @@ def condense_for_release(
     chosen: ColumnOfCoins | None = None,
 ) -> Published:
     """Condense once and publish, with checkpoints in `out` until then; the same command goes on if interrupted."""
+    check_before_release(condensation, pool)
     directory = RunDirectory(out)
     directory.create()
     name, private = condensation.method.name, condensation.method.private
@@ -102,6 +105,23 @@ def condense_for_release(
             f"interrupted: nothing was released; what was saved is in {out}, run the same command again to go on"
         ) from None
     return published
+
+
+def check_before_release(condensation: Condensation, pool: Pool) -> None:
+    """Refuse a private method that breaks a contract of the door, on small pools and few steps of its own."""
+    method = condensation.method
+    if not method.private:
+        return
+    small = method.presets.get("worst-case", {})
+    kept = {name: value for name, value in vars(condensation.config).items() if name not in small}
+    config = method.config(**kept | small)
+    sizes = tuple(max(float(size), float(getattr(config, "batch", 1))) for size in condensation.class_sizes)
+    few = sizes[:CLASSES_CHECKED] if "auxiliary" not in vars(config) else sizes
+    shape, auxiliary = tuple(pool.images.shape[1:]), None if pool.auxiliary is None else pool.auxiliary.cpu()
+    bench = Bench(method=method, config=config, class_sizes=few, input_shape=shape, seed=0, auxiliary=auxiliary)
+    found = broken(check_contracts(bench))
+    if found is not None:
+        raise BrokenContract(f"{method.name}: {found.sentence} Nothing was released.")
 
 
 def _digest(condensation: Condensation, pool: Pool, seed: int, chosen: ColumnOfCoins | None) -> str:

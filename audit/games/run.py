@@ -79,11 +79,12 @@ def run(spec: Any, where: Where, say: Say) -> Any:
 
 def _run_worst_case(spec: WorstCase, where: Where, say: Say) -> WorstCaseReport:
     from audit.engine.store import RunDirectory
-    from audit.games.transcript.experiment import draw_worst_case, run_worst_case
+    from audit.games.transcript.record import draw_worst_case, run_worst_case
     from audit.games.transcript.resolve import resolve_experiment
 
-    experiment = resolve_experiment(spec)
-    report = run_worst_case(experiment, spec.but(trials=experiment.trials).command(), where.out, say)
+    experiment = resolve_experiment(spec, where.data_root)
+    asked = spec.but(trials=experiment.trials, level=experiment.level)
+    report = run_worst_case(experiment, asked.command(), where, say)
     say("drawing the report")
     draw_worst_case(report, RunDirectory(Path(report.run_directory)))
     return report

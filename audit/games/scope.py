@@ -42,12 +42,13 @@ def scope_of_report(report: schema.Report | VisualReport) -> Scope:
 
 
 def scope_of_worst_case(report: WorstCaseReport) -> Scope:
-    """Of an audit of the transcript: the adversary chose the records and knows the public randomness."""
+    """Of an audit of the worst case: the adversary chose the records; behind a door it knows the public randomness."""
+    first = report.ledger[0]["group"] if report.ledger else None
     return Scope(
         dataset=report.dataset,
-        steps=sum(entry["count"] for entry in report.ledger if entry["group"] == report.ledger[0]["group"]),
+        steps=sum(entry["count"] for entry in report.ledger if entry["group"] == first) or None,
         network=describe_network(report.config),
-        randomness=KNOWN,
+        randomness=KNOWN if report.ledger else UNKNOWN,
     )
 
 

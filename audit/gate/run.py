@@ -21,13 +21,14 @@ from audit.gate.file import Gate, Item
 from audit.gate.metrics import METRICS, Measured, got_worse, threshold
 from audit.specs.worst_case import WorstCase
 from condensers.errors import AuditError, BadConfig, BadData, Incomplete
+from reports.records.worst_case import WorstCaseReport
 from reports.words.rounding import down, up
 
 BASELINE_SCHEMA = "condensation-audit/baseline/1"
 # Worst first. What a status makes of the exit code: DESIGN.md, "Commands".
 EXIT_CODES = {
-    "CRASHED": 1, "REFUTED": 4, "NOT GUARANTEED": 4, "REGRESSED": 4, "UNFINISHED": 3, "BAD INPUT": 2,
-    "RECORDED": 0, "NOT WORSE": 0, "NOT REFUTED": 0,
+    "CRASHED": 1, "CONTRACT BROKEN": 4, "REFUTED": 4, "NOISE NOT AS CLAIMED": 4, "NOT GUARANTEED": 4, "REGRESSED": 4,
+    "NOTHING TESTED": 3, "UNFINISHED": 3, "BAD INPUT": 2, "RECORDED": 0, "NOT WORSE": 0, "NOT REFUTED": 0,
 }  # fmt: skip
 Say = Callable[[str], None]
 
@@ -100,8 +101,8 @@ def _run_item(
 
 
 def scores_of(report: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Coins and scores of the test runs of a record, none for an audit of the transcript."""
-    if report.level == "transcript":
+    """Coins and scores of the test runs of a record, none for an audit of the worst case."""
+    if isinstance(report, WorstCaseReport):
         return np.empty(0), np.empty(0)
     return read_scores(Path(report.run_directory) / "scores.parquet")
 
@@ -120,8 +121,14 @@ def judge_guarantee(item: Item, report: Any, command: str) -> Outcome:
     status, reason = report.verdict, report.verdict_reason
     # At the transcript the claim is what the ledger proves; at other levels it is the guarantee that the file states.
     claim = report.claimed if isinstance(item.spec, WorstCase) else report.proved
-    proved = None if claim is None else claim.epsilon_pld
-    if status != "REFUTED" and item.epsilon is not None and proved is not None and proved > item.epsilon * (1 + 1e-6):
+    stated = isinstance(item.spec, WorstCase) and item.spec.claim is not None
+    proved = None if claim is None or stated else claim.epsilon_pld
+    if (
+        status == "NOT REFUTED"
+        and item.epsilon is not None
+        and proved is not None
+        and proved > item.epsilon * (1 + 1e-6)
+    ):
         status = "NOT GUARANTEED"
         reason = f"The ledger of what ran proves epsilon = {up(proved)}, more than the {item.epsilon:g} that is stated."
     return Outcome(

@@ -20,8 +20,10 @@ class Account(Spec, frozen=True, kw_only=True):
 
     COMMAND: ClassVar[str] = "account"
     method: Annotated[
-        Literal["ldpdc", "ndpdc", "psg", "dyn-psg", "dosser", "dpmix", "dp-merf", "gs-wgan", "dp-cgan"] | None,
-        Meta(description="A published method, with its published settings."),
+        str | None,
+        Meta(
+            description="A published method, with its published settings (ldpdc, ndpdc, …), or your own file.py:name."
+        ),
     ] = None
     gaussian: Annotated[bool, Meta(description="A (sub)sampled Gaussian mechanism: --rate, --sigma, --steps.")] = False
     ledger: Annotated[

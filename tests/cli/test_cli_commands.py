@@ -7,11 +7,12 @@ import pytest
 from small_specs import spec_of
 
 from audit.commands.worst_case import _for_people
+from audit.engine.executor import InProcess
 from audit.engine.where import Where
 from audit.games.membership.config import AuditConfig
 from audit.games.membership.request import resolved_as, resolved_spec
 from audit.games.membership.resolve import resolve_config
-from audit.games.transcript.experiment import run_worst_case
+from audit.games.transcript.record import run_worst_case
 from audit.games.transcript.resolve import resolve_experiment
 from audit.games.visual.resolve import resolve_visual
 from audit.specs.membership import Compare, Ladder
@@ -62,7 +63,7 @@ def test_printed_command_of_visual_against_configuration(tmp_path) -> None:
 
 def test_lower_bounds_of_worst_case_are_printed_rounded_down(tmp_path) -> None:
     spec = WorstCase(method="ldpdc", trials=200, rate=1.0)
-    report = run_worst_case(resolve_experiment(spec), "", tmp_path, lambda _: None)
+    report = run_worst_case(resolve_experiment(spec), "", Where(out=tmp_path, executor=InProcess()), lambda _: None)
     bounds = tuple(replace(bound, lower=1.9996, ceiling=7.6789) for bound in report.bounds)
     changed = replace(report, epsilon=bounds[0], bounds=bounds, tightness=0.8889, canary_length=0.9996)
     text = _for_people(replace(changed, claimed=replace(report.claimed, epsilon_pld=2.0001, epsilon_rdp=2.1111)))
