@@ -1,11 +1,12 @@
 """`audit worst-case`: does a method keep what is claimed for it, where the adversary chooses the records?"""
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
+from audit.commands.attack import say
+from audit.commands.workers import executor_of, with_workers
 from audit.specs.options import build, with_fields
 from audit.specs.worst_case import WorstCase
 
@@ -20,9 +21,9 @@ from audit.specs.worst_case import WorstCase
     help="Folder that holds run directories; the record is kept in worst-case-METHOD-DIGEST/report.json.",
 )
 @click.option("--data-root", type=click.Path(path_type=Path), help="Folder in which data sets lie.")
-@click.option("--jobs", type=int, help="Worker processes; default: one per core.")
+@with_workers
 @click.option("--json", "as_json", is_flag=True, help="Print the record of the audit as JSON.")
-def worst_case(out: Path, data_root: Path | None, jobs: int | None, as_json: bool, **flags: Any) -> int:
+def worst_case(out: Path, data_root: Path | None, as_json: bool, **flags: Any) -> int:
     """The adversary chooses neighbouring pools and sees what is released, or every noisy sum besides.
 
     Runs of the real code, with and without one record, are told apart by the likelihood ratio of what passed the door
@@ -31,16 +32,11 @@ def worst_case(out: Path, data_root: Path | None, jobs: int | None, as_json: boo
     if refuted; 3 if nothing could be tested). Ends with the path of a PDF; an HTML page stands beside it.
     """
     spec = build(WorstCase, flags)
-    from audit.engine.executor import Local
     from audit.engine.where import Where
     from audit.games.run import run
     from reports.records import schema
 
-    report = run(
-        spec,
-        Where(out=out, executor=Local(jobs), data_root=data_root),
-        lambda line: print(f"audit: {line}", file=sys.stderr, flush=True),
-    )
+    report = run(spec, Where(out=out, executor=executor_of(flags), data_root=data_root), say)
     click.echo(schema.dump(report) if as_json else _for_people(report), nl=not as_json)
     return EXIT_CODES.get(report.verdict, 0)
 
