@@ -3,8 +3,8 @@
     PYTHONPATH=.:tests python tests/zoo/measure.py RESULTS.jsonl [part of a name …]
 
 What is in RESULTS.jsonl already is not measured again. Faults behind a door are audited at level transcript, which sees
-the set as well, the others at level set. Runs were fixed beforehand: 4000 behind a door, 1600 without one, of which the
-designs other than "alone" have a quarter. `sound` as a part of a name audits the sound plugins at three seeds.
+the set as well, the others at level set. Runs: 4000 behind a door, 1600 without one (docs/faults.md says how
+that was decided); designs other than "alone" have a quarter. `sound` as a part of a name audits the sound plugins at three seeds.
 """
 
 import json
