@@ -4,7 +4,8 @@
 
 What is in RESULTS.jsonl already is not measured again. Faults behind a door are audited at level transcript, which sees
 the set as well, the others at level set. Runs: 4000 behind a door, 1600 without one (docs/faults.md says how
-that was decided); designs other than "alone" have a quarter. `sound` as a part of a name audits the sound plugins at three seeds.
+that was decided); designs other than "alone" have a quarter. `sound` as a part of a name audits the sound plugins at
+three seeds.
 """
 
 import json
