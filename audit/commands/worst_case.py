@@ -42,7 +42,7 @@ def worst_case(out: Path, data_root: Path | None, as_json: bool, **flags: Any) -
 
 
 EXIT_CODES = {"REFUTED": 4, "CONTRACT BROKEN": 4, "NOISE NOT AS CLAIMED": 4, "NOTHING TESTED": 3}
-SHOWN = 12  # attempts with the smallest p
+SHOWN = 8  # learned scores, those with the smallest p
 
 
 def _for_people(report: Any) -> str:
@@ -79,10 +79,12 @@ def _for_people(report: Any) -> str:
         for bound in report.bounds
         if bound.num_trials
     ]
-    smallest = sorted(report.attempts, key=lambda attempt: attempt.test.p_value)[:SHOWN]
+    declared = [attempt for attempt in report.attempts if not attempt.score.endswith(")")]
+    learned = [attempt for attempt in report.attempts if attempt.score.endswith(")")]
+    smallest = declared + sorted(learned, key=lambda attempt: attempt.test.p_value)[:SHOWN]
     lines += [
-        f"{attempt.score + ', canary ' + attempt.design:<50}p = {attempt.test.p_value:.2g}" for attempt in smallest
+        f"{attempt.score + ', canary ' + attempt.design:<50} p = {attempt.test.p_value:.2g}" for attempt in smallest
     ]
-    if len(report.attempts) > SHOWN:
-        lines.append(f"{len(report.attempts) - SHOWN} other scores, p no smaller")
+    if len(learned) > SHOWN:
+        lines.append(f"{len(learned) - SHOWN} other learned scores, p no smaller")
     return "\n".join([*lines, "", report.epsilon.assumptions[-1], report.pdf])

@@ -3,8 +3,9 @@
     PYTHONPATH=.:tests python tests/zoo/measure.py RESULTS.jsonl [part of a name …]
 
 What is in RESULTS.jsonl already is not measured again. Faults behind a door are audited at level transcript, which sees
-the set as well, the others at level set. Runs were fixed beforehand: 4000 behind a door, 1600 without one, of which the
-designs other than "alone" have a quarter. `sound` as a part of a name audits the sound plugins at three seeds.
+the set as well, the others at level set. Runs: 4000 behind a door, 1600 without one (docs/faults.md says how
+that was decided); designs other than "alone" have a quarter. `sound` as a part of a name audits the sound plugins at
+three seeds.
 """
 
 import json
@@ -13,7 +14,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from zoo.plugins import FAULTS, SOUND, WITHOUT
+import zoo.own_plugins
+import zoo.plugins
+from zoo.kinds import FAULTS, SOUND, WITHOUT
 
 from audit.engine.executor import InProcess
 from audit.engine.where import Where
@@ -22,7 +25,6 @@ from audit.games.transcript.resolve import resolve_experiment
 from audit.specs.worst_case import WorstCase
 from reports.records.worst_case import WorstCaseReport
 
-PLUGINS = Path(__file__).with_name("plugins.py")
 TRIALS = {True: 4000, False: 1600}  # behind a door, without one
 SIGMA = 2.1
 CLAIMS = {"laplace-with-l2-sensitivity": "laplace:0.5", "sound_laplace": "laplace:0.5"}
@@ -39,7 +41,7 @@ def spec_of(fault: str, *, trials: int | None = None, seed: int = 0, epsilon: fl
         function, settings = ("door_means" if behind else "own_mechanism"), {"fault": fault}
     claim = None if behind else CLAIMS.get(fault, f"gaussian:sigma={SIGMA}")
     return WorstCase(
-        method=f"{PLUGINS}:{function}",
+        method=f"{(zoo.plugins if function == 'door_means' else zoo.own_plugins).__file__}:{function}",
         epsilon=epsilon if behind else None,
         claim=claim,
         trials=trials or TRIALS[behind],

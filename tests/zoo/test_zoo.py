@@ -1,8 +1,8 @@
 """A quick part of the zoo: something of every kind is caught, by what should catch it. All of it: measure.py."""
 
 import pytest
+from zoo.kinds import AROUND, FAULTS, IN_VECTORS, SOUND
 from zoo.measure import audit, by_what, spec_of
-from zoo.plugins import AROUND, FAULTS, IN_VECTORS, SOUND
 
 BY_CONTRACT = {
     "weighted-by-rank": "contract: one by one",

@@ -50,7 +50,7 @@ def run_worst_case(experiment: Experiment, command: str, where: Where, say: Say)
     torch.set_num_threads(1)
     name = f"{ATTACK}-{directory_part(experiment.method.name)}-{experiment.digest}"
     directory = RunDirectory(where.out / name)
-    checks = _check(experiment, say)
+    checks = _check(experiment)
     broken = rules.broken(checks)
     plan = None if broken else _prepare(experiment, checks)
     directory.create()
@@ -81,10 +81,9 @@ def draw_worst_case(report: WorstCaseReport, directory: RunDirectory) -> None:
         write_pages(build_worst_case(WorstCaseMaterial(report=kept)), directory)
 
 
-def _check(experiment: Experiment, say: Say) -> tuple[ContractCheck, ...]:
+def _check(experiment: Experiment) -> tuple[ContractCheck, ...]:
     if not experiment.method.private:
         return ()
-    say("contracts")
     return rules.check_contracts(
         rules.Bench(
             method=experiment.method,
