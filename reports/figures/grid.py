@@ -14,7 +14,7 @@ from reports.records.grid import GridCell, GridReport
 from reports.words.grid import AXIS_NAMES, DOUBT_NAMES, RANDOMNESS_NAMES, name_cell
 from reports.words.rounding import down
 
-_ROW, _PANEL, _GAP = 34.0, 96.0, 46.0
+_ROW, _PANEL, _GAP, _MARGIN = 34.0, 96.0, 46.0, 46.0
 _SHADES = LinearSegmentedColormap.from_list("certified", [PALE, "#9CC7E2", BLUE])
 
 
@@ -85,9 +85,9 @@ def _draw_sweep(canvas: Canvas, *, report: GridReport) -> None:
     lines = _lines(_axes_of(report), canvas.width)
     top, last = 8.0, None
     for line in lines:
-        wide = (canvas.width - 34) / len(lines[0])
+        wide = (canvas.width - _MARGIN) / len(lines[0])
         for place, name in enumerate(line):
-            left = 34 + place * wide
+            left = _MARGIN + place * wide
             upper = canvas.axes(left, top, wide - 34, _PANEL)
             lower = canvas.axes(left, top + _PANEL + 14, wide - 34, _PANEL)
             _draw_axis(upper, lower, report, name)
