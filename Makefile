@@ -32,7 +32,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(PIP) install --constraint constraints.txt --editable ".[dev]"
+	$(PIP) install --constraint constraints.txt --editable ".[dev,ray]"
 	@touch $@
 
 clean:

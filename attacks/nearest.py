@@ -21,6 +21,8 @@ _RECORDS_AT_ONCE = 4096
 
 # (images [a, …], records [b, …]) -> distances [a, b]
 Pairwise = Callable[[Tensor, Tensor], Tensor]
+# (label, runs, positions of its images) -> distances [images, records of the class]
+Tables = Callable[[int, np.ndarray, np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -45,7 +47,18 @@ class Matches:
 
 def visual_matches(images: Tensor, labels: Tensor, pool: Pool, pairwise: Pairwise) -> Matches:
     """Match sets `images` `[runs, m, …]` with `labels` `[runs, m]`, or soft ones, to the records of their classes."""
-    hard = check_sets(images, labels, pool).cpu().numpy()
+
+    def table(label: int, run: np.ndarray, position: np.ndarray) -> np.ndarray:
+        return pairwise(images[run, position], pool.images[pool.class_slices[label]]).cpu().numpy()
+
+    return match_tables(check_sets(images, labels, pool).cpu().numpy(), pool, table)
+
+
+def match_tables(hard: np.ndarray, pool: Pool, table_of: Tables) -> Matches:
+    """Match images with `hard` labels `[runs, m]`, −1 where a smaller set has none, by tables of their distances.
+
+    `table_of(label, run, position)` has a row for each of these images and a column for each record of the class.
+    """
     runs, per_run = hard.shape
     records = np.full((runs, per_run, NUM_SHOWN), -1, dtype=np.int64)
     distances = np.full((runs, per_run, NUM_SHOWN), np.inf)
@@ -55,7 +68,7 @@ def visual_matches(images: Tensor, labels: Tensor, pool: Pool, pairwise: Pairwis
         run, position = np.nonzero(hard == label)
         if not run.size or place.start == place.stop:
             continue
-        table = pairwise(images[run, position], pool.images[place]).cpu().numpy()
+        table = table_of(label, run, position)
         shown = min(NUM_SHOWN, table.shape[1])
         order = _lowest(table, shown)
         records[run, position, :shown] = order + place.start

@@ -14,7 +14,6 @@ judged for LPIPS, are enlarged to it bilinearly. Values beyond [−1, 1] are com
 
 import importlib.util
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +26,7 @@ from condensers.errors import BadData, BadInput
 SMALLEST_SIDE = 64
 _SHIFT, _SCALE = (-0.030, -0.088, -0.188), (0.458, 0.448, 0.450)
 _TINY = 1e-10
-_RECORDS_AT_ONCE = 16
+RECORDS_AT_ONCE = 16
 _BYTES_OF_IMAGES = 256 << 20
 
 Tick = Callable[[int], None]
@@ -161,27 +160,19 @@ def embed(metric: Perceptual, images: Tensor) -> list[Tensor]:
     return vectors
 
 
-def pairwise_lpips(
-    metric: Perceptual, images: Tensor, records: Tensor, *, jobs: int = 1, tick: Tick = lambda _: None
-) -> Tensor:
+def pairwise_lpips(metric: Perceptual, images: Tensor, records: Tensor, *, tick: Tick = lambda _: None) -> Tensor:
     """LPIPS of every image to every record, `[images, records]`; `tick` is told how many records are done.
 
-    Blocks of records are worked off by `jobs` threads. No number depends on how many there are.
+    Records are embedded in blocks of 16. No number depends on how many blocks are given at a time.
     """
     device = metric.roots[0].device
     distances = torch.empty((len(images), len(records)), dtype=torch.float64, device="cpu")
-    starts = range(0, len(records), _RECORDS_AT_ONCE)
     for rows, vectors in _image_blocks(metric, images.to(device)):
-
-        def work(start: int, rows: slice = rows, vectors: list[Tensor] = vectors) -> None:
-            torch.set_num_threads(1)
-            columns = slice(start, min(start + _RECORDS_AT_ONCE, len(records)))
+        for start in range(0, len(records), RECORDS_AT_ONCE):
+            columns = slice(start, min(start + RECORDS_AT_ONCE, len(records)))
             with torch.inference_mode():
                 distances[rows, columns] = _squared_distances(vectors, embed(metric, records[columns].to(device))).cpu()
-
-        with ThreadPoolExecutor(max_workers=jobs) as pool:
-            for number, _ in enumerate(pool.map(work, starts)):
-                tick(min(_RECORDS_AT_ONCE, len(records) - number * _RECORDS_AT_ONCE))
+            tick(columns.stop - columns.start)
     return distances
 
 
@@ -192,7 +183,7 @@ def _image_blocks(metric: Perceptual, images: Tensor) -> Iterator[tuple[slice, l
         most = max(1, _BYTES_OF_IMAGES // size)
         for start in range(0, len(images), most):
             rows = slice(start, min(start + most, len(images)))
-            parts = [embed(metric, part) for part in images[rows].split(_RECORDS_AT_ONCE)]
+            parts = [embed(metric, part) for part in images[rows].split(RECORDS_AT_ONCE)]
             yield rows, [torch.cat(layer) for layer in zip(*parts, strict=True)]
 
 

@@ -12,6 +12,10 @@ labels):
 - nearest: −ln of the squared distance of x to the nearest image (of its class where labels are hard), relative to its
   mean over fit runs.
 
+- views, where few records are in doubt (`--audited`): the response of the class's mean embedding under public networks,
+  several networks to a view. A condenser matches embeddings, not pixels, so they follow the members more evenly than
+  pixels, whose answer is far from linear; several views err independently (docs/results.md has the comparison).
+
 Everything is fitted on fit runs: statistics of a fit run come from models that did not see it (cross-fitting), so that
 the weights of the combination (`attacks/combine.py`) are honest. The membership of test runs is not an argument.
 The signal is a log likelihood ratio, fit for use as a score and as input of any attack on signals.
@@ -31,7 +35,7 @@ from attacks.combine import cross_fit_odds, fit_weights
 from attacks.density import density_ratios, nearest_ratios
 from attacks.response import fit_response
 from condensers.errors import BadData
-from condensers.networks import Network, chunk_size, draw_parameters, embed
+from condensers.networks import Network, Parameters, chunk_size, draw_parameters, embed
 from condensers.pool import Pool
 
 NUM_FOLDS = 8
@@ -86,16 +90,20 @@ def set_signals(
     fit_members: np.ndarray,
     features: np.ndarray | None,
     others: Sequence[Released] = (),
+    views: "Sequence[View] | None" = None,
 ) -> np.ndarray:
     """Signals `[runs, records]` of all runs, those of `others` last; the first `len(fit_members)` are fit runs.
 
     `features` `[records, …]` are embeddings of public networks, which the kernel of the response uses beside pixels.
-    `others` are sets of another maker, of any sizes, with labels of the same kind.
+    `others` are sets of another maker, of any sizes, with labels of the same kind. `views` `[runs, classes, features]`
+    of all runs, those of `others` last, are given where few records are in doubt.
     """
     if any(other.soft != released.soft for other in others):
         raise BadData("released sets with soft labels and sets with hard ones cannot be compared")
     num_fit, groups = len(fit_members), (released, *others)
-    columns = [_class_statistics(pool, groups, fit_members, features, label) for label in range(pool.num_classes)]
+    columns = [
+        _class_statistics(pool, groups, fit_members, features, label, views) for label in range(pool.num_classes)
+    ]
     statistics = np.concatenate([column for column in columns if column.shape[2]], 2)
     for place in range(-NUM_RAW if _dense(groups, pool.num_classes) else -1, 0):
         raw = statistics[place].copy()
@@ -107,7 +115,12 @@ def set_signals(
 
 
 def _class_statistics(
-    pool: Pool, groups: tuple[Released, ...], fit_members: np.ndarray, features: np.ndarray | None, label: int
+    pool: Pool,
+    groups: tuple[Released, ...],
+    fit_members: np.ndarray,
+    features: np.ndarray | None,
+    label: int,
+    views: "Sequence[View] | None",
 ) -> np.ndarray:
     """Statistics `[statistics, runs, records of the class]`, the nearest last; fit runs are of the first group."""
     released, others = groups[0], groups[1:]
@@ -125,10 +138,15 @@ def _class_statistics(
     if num_fit >= FEWEST_FIT_RUNS:
         parts = [centred] if features is None else [centred, _centre(features[records].astype(np.float64))]
         kernel_features = np.concatenate([part / max(np.sqrt((part**2).sum(1).mean()), 1e-12) for part in parts], 1)
-        found.append(_respond(mean, members, kernel_features))
+        few = views is not None
+        found.append(_respond(mean, members, kernel_features, few=few))
+        found += [
+            _respond(view[:, label].astype(np.float64), members, kernel_features, few=few) for view in views or ()
+        ]
         if _same_labels(groups) and int((released.labels[0] == label).sum()) > 1:
             images = np.concatenate([group.images[:, released.labels[0] == label] for group in groups])
-            found.append(_respond(images.reshape(len(images), -1).astype(np.float64), members, kernel_features))
+            images = images.reshape(len(images), -1).astype(np.float64)
+            found.append(_respond(images, members, kernel_features, few=few))
     if _dense(groups, pool.num_classes):
         sets = [
             images[labels == label]
@@ -155,14 +173,14 @@ def _same_labels(groups: tuple[Released, ...]) -> bool:
     return all(group.same_labels and np.array_equal(group.labels[:1], first[:1]) for group in groups)
 
 
-def _respond(mean: np.ndarray, members: np.ndarray, features: np.ndarray) -> np.ndarray:
+def _respond(mean: np.ndarray, members: np.ndarray, features: np.ndarray, *, few: bool) -> np.ndarray:
     """Log likelihood ratios of test runs by the model of all fit runs, of fit runs by models of the other folds."""
     num_fit = len(members)
     ratios = np.empty((len(mean), members.shape[1]))
-    ratios[num_fit:] = fit_response(mean[:num_fit], members, features).ratios(mean[num_fit:])
+    ratios[num_fit:] = fit_response(mean[:num_fit], members, features, few=few).ratios(mean[num_fit:])
     for fold in range(NUM_FOLDS):
         held = np.arange(num_fit) % NUM_FOLDS == fold
-        others = fit_response(mean[:num_fit][~held], members[~held], features)
+        others = fit_response(mean[:num_fit][~held], members[~held], features, few=few)
         ratios[:num_fit][held] = others.ratios(mean[:num_fit][held])
     return ratios
 
@@ -195,6 +213,58 @@ def _approach(own: np.ndarray, groups: tuple[Released, ...], label: int, num_fit
         distances[run] = np.min(squares - 2 * chosen @ own.T + (chosen**2).sum(1)[:, None], axis=0)
     usual = np.maximum(distances[:num_fit].mean(0), 1e-12)
     return -np.log(np.maximum(distances / usual, SMALLEST_DISTANCE))
+
+
+# Of one view, class means of embeddings, float32 [runs, classes, features].
+View = np.ndarray
+NETWORKS_PER_VIEW = 4
+
+
+def released_views(
+    groups: Sequence[Released],
+    input_shape: tuple[int, ...],
+    network: Network,
+    generators: Sequence[np.random.Generator],
+) -> list[View]:
+    """Class-mean embeddings of the sets of all runs under random networks, `NETWORKS_PER_VIEW` to a view.
+
+    A class without an image in a set has the mean over the sets of the first group, so that it says nothing.
+    """
+    parts: list[np.ndarray] = []
+    for generator in generators:
+        parameters = draw_parameters(network, [generator], torch.device("cpu"))
+        directions = None
+        if network.num_features > WIDEST_EMBEDDING:
+            directions = generator.standard_normal((network.num_features, WIDEST_EMBEDDING), dtype=np.float32)
+        means = [_embed_means(group, input_shape, network, parameters, directions) for group in groups]
+        known = ~np.isnan(means[0])
+        usual = means[0].sum(0, where=known) / np.maximum(known.sum(0), 1)
+        together = np.concatenate(means)
+        parts.append(np.where(np.isnan(together), usual, together))
+    return [
+        np.concatenate(parts[start : start + NETWORKS_PER_VIEW], 2) for start in range(0, len(parts), NETWORKS_PER_VIEW)
+    ]
+
+
+def _embed_means(
+    group: Released,
+    input_shape: tuple[int, ...],
+    network: Network,
+    parameters: Parameters,
+    directions: np.ndarray | None,
+) -> np.ndarray:
+    """Class-mean embeddings `[runs, classes, features]` under one network, NaN of a class without an image."""
+    size = chunk_size(network, torch.device("cpu"))
+    flat = torch.from_numpy(np.ascontiguousarray(group.images, dtype=np.float32)).view(-1, *input_shape)
+    with torch.no_grad():
+        found = torch.cat([embed(network, parameters, part.unsqueeze(0))[0] for part in flat.split(size)]).numpy()
+    if directions is not None:
+        found = found @ directions / np.sqrt(WIDEST_EMBEDDING)
+    found = found.reshape(*group.images.shape[:2], -1)
+    weights = group.labels if group.soft else group.labels[:, :, None] == np.arange(network.num_classes)
+    counts = np.abs(weights).sum(1)[:, :, None]
+    sums = np.einsum("rmc,rmf->rcf", weights.astype(np.float32), found)
+    return np.where(counts > 0, sums / np.maximum(counts, 1e-6), np.nan).astype(np.float32)
 
 
 def _centre(values: np.ndarray) -> np.ndarray:

@@ -9,12 +9,13 @@ import importlib
 import io
 import os
 import sys
+import traceback
 from typing import Any, NoReturn
 
 import click
 
-from audit import __version__
-from condensers.errors import AuditError, Incomplete
+from audit.version import __version__
+from condensers.errors import AuditError, BrokenContract, Incomplete
 
 # name: (module:attribute, one line for --help)
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -35,6 +36,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "plan": ("audit.commands.plan:plan", "How many runs a bound needs, before the compute is spent."),
     "compare": ("audit.commands.compare:compare", "All attacks and levels on the same condensations, on one ROC."),
     "ladder": ("audit.commands.ladder:ladder", "One method against ever stronger adversaries, in one table."),
+    "adversaries": ("audit.commands.grids:adversaries", "Who knows what: randomness × who is in doubt × level."),
+    "sweep": ("audit.commands.grids:sweep", "Certified ε and AUC over pool, records in doubt, steps, ipc and runs."),
     "report": ("audit.commands.report:report", "Redraw finished runs as PDF and HTML; compare several."),
     "theory": ("audit.commands.theory:theory", "The propositions of Dong et al., tested by running the condenser."),
     "methods": ("audit.commands.methods:methods", "The condensers and attacks there are, with their settings."),
@@ -69,7 +72,10 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="audit")
 def group() -> None:
-    """Audit what a condensed data set gives away about the records it was made from."""
+    """Audit what a condensed data set gives away about the records it was made from.
+
+    --debug, anywhere, shows the traceback behind an error.
+    """
 
 
 def main() -> None:
@@ -77,15 +83,22 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A terminal that knows no ε gets \u03b5, not a traceback after hours of work; stderr does so by itself.
         sys.stdout.reconfigure(errors="backslashreplace")
+    words = [word for word in sys.argv[1:] if word != "--debug"]
+    debug = len(words) < len(sys.argv) - 1
     try:
-        status = group.main(prog_name="audit", standalone_mode=False)
+        status = group.main(words, prog_name="audit", standalone_mode=False)
     except click.ClickException as error:
         hint = f" ({error.ctx.command_path} --help)" if isinstance(error, click.UsageError) and error.ctx else ""
         _fail(f"{error.format_message()}{hint}", 2)
     except AuditError as error:
-        _fail(str(error), error.exit_code)
+        if debug:
+            traceback.print_exc()
+        _fail(f"CONTRACT BROKEN: {error}" if isinstance(error, BrokenContract) else str(error), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         _fail("interrupted", 3)
+    except BrokenPipeError:  # `audit claims | head`: the reader has seen enough
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+        sys.exit(0)
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise

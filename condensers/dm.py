@@ -147,8 +147,11 @@ def class_minibatch(
     if members.sum(1).max() <= batch:
         return np.arange(num_records), members.astype(np.float32)
     order = randomness.public("minibatch", step, label).permutation(num_records)
-    rank = np.cumsum(members[:, order], axis=1)
-    taken = members[:, order] & (rank <= batch)
+    # Every run is full within a few minibatches, far before the end of a large class: only so much of it is looked at.
+    looked = 2 * batch
+    while (inside := members[:, order[:looked]]).sum(1).min() < batch and looked < num_records:
+        looked *= 2
+    taken = inside & (np.cumsum(inside, axis=1) <= batch)
     used = int(np.flatnonzero(taken.any(0))[-1]) + 1
     return order[:used], taken[:, :used].astype(np.float32)
 

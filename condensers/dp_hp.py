@@ -15,6 +15,7 @@ condensers/dp_merf.py).
 
 from dataclasses import dataclass
 from math import prod, sqrt
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -31,7 +32,7 @@ from condensers.pool import CondensedBatch
 from condensers.randomness import PublicRandomness
 from condensers.registry import Track, condenser
 
-PRESETS = {
+PRESETS: dict[str, dict[str, Any]] = {
     "paper": {"adjacency": "replace"},
     # Chosen by accuracy on digits at seed 0 (docs/generators.md).
     "quick": {

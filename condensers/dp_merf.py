@@ -14,6 +14,7 @@ labels, of which a batch holds as many of each class.
 
 from dataclasses import dataclass
 from math import prod, sqrt
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -29,7 +30,7 @@ from condensers.randomness import PublicRandomness, draw_normal
 from condensers.registry import Track, condenser
 
 ADJACENCY = ("add-or-remove", "replace")
-PRESETS = {
+PRESETS: dict[str, dict[str, Any]] = {
     "paper": {"adjacency": "replace"},
     # Chosen by accuracy on digits at seed 0 (docs/generators.md).
     "quick": {

@@ -4,7 +4,8 @@ AuditError
 ├── BadInput        exit 2: the person can mend it; nothing was written
 │   ├── BadData     a data set, a score table or a file of weights is not what it should be
 │   └── BadConfig   a flag or a field of a configuration
-└── Incomplete      exit 3: interrupted or out of room; finished work is kept
+├── Incomplete      exit 3: interrupted or out of room; finished work is kept
+└── BrokenContract  exit 4: a method does what no private method may do
 
 Any other exception is a fault of this program: exit 1.
 """
@@ -34,3 +35,9 @@ class Incomplete(AuditError):
     """The work stopped early; the same command goes on from there."""
 
     exit_code = 3
+
+
+class BrokenContract(AuditError):
+    """What a private method must keep, and did not; the message is the sentence that names it."""
+
+    exit_code = 4

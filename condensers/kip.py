@@ -132,7 +132,8 @@ class _Space:
 
     def records_of(self, run: int, index: Tensor) -> Tensor:
         """Records as run number `run` of the group sees them."""
-        return self.records[index] @ self.whitenings[run].matrix if self.whitenings else self.records[index]
+        chosen = self.records[index].double()
+        return chosen @ self.whitenings[run].matrix if self.whitenings else chosen
 
     def back_to_the_pool(self, images: Tensor) -> Tensor:
         if not self.whitenings:
@@ -142,11 +143,11 @@ class _Space:
 
 
 def _prepare(pool: Pool, included: Tensor, config: KipConfig) -> _Space:
-    records = pool.images.double().flatten(1)
     # One-hot minus 1/C, as the official code centres them.
-    labels = torch.eye(pool.num_classes, dtype=torch.float64, device=records.device) - 1 / pool.num_classes
+    labels = torch.eye(pool.num_classes, dtype=torch.float64, device=pool.images.device) - 1 / pool.num_classes
     if not config.zca:
-        return _Space(records=records, labels=labels, whitenings=[])
+        return _Space(records=pool.images.flatten(1), labels=labels, whitenings=[])
+    records = pool.images.double().flatten(1)
     whitenings = [fit_whitening(records[row], regularisation=config.zca_regularisation) for row in included]
     return _Space(records=centre_and_scale(records)[0], labels=labels, whitenings=whitenings)
 
@@ -184,14 +185,19 @@ def _targets(
         class_minibatch(members[:, records], config.batch // pool.num_classes, randomness, step, label)
         for label, records in enumerate(pool.class_slices)
     ]
+    used: np.ndarray | None = None
     if drawn is not None and not space.whitenings:
-        augmented = augment(space.records.view(-1, *pool.images.shape[1:]), drawn).flatten(1)
-        space, drawn = replace(space, records=augmented), None
+        # What some run uses is augmented once for all of them.
+        parts = zip(batches, pool.class_slices, strict=True)
+        used = np.sort(np.concatenate([order + records.start for (order, _), records in parts]))
+        together = space.records[to_device(used, pool.images.device)].double().view(-1, *pool.images.shape[1:])
+        space, drawn = replace(space, records=augment(together, drawn).flatten(1)), None
     for run in range(len(members)):
         parts = zip(batches, pool.class_slices, strict=True)
         chosen = np.concatenate([order[taken[run] > 0] + records.start for (order, taken), records in parts])
         index = to_device(chosen, pool.images.device)
-        images = space.records_of(run, index).view(-1, *pool.images.shape[1:])
+        place = index if used is None else to_device(np.searchsorted(used, chosen), pool.images.device)
+        images = space.records_of(run, place).view(-1, *pool.images.shape[1:])
         images = images if drawn is None or not len(images) else augment(images, drawn)
         found = Targets(
             images=images.flatten(1) if kernel.kind == "fc" else images, labels=space.labels[pool.labels[index]]

@@ -3,8 +3,8 @@
 A private method is handed this and never the pool. It asks for a release: a function that turns each record into a
 vector, how to sample, a clipping norm, a noise multiplier. The door samples, clips each vector, sums per run, adds
 Gaussian noise (the sampled Gaussian mechanism, Mironov, Talwar, Zhang, arXiv:1908.10530) and writes the event to its
-ledger. A method learns neither records nor counts nor the size of a sample; what it makes of releases and of public
-facts is post-processing.
+ledger. The function itself is given records; a method must keep nothing of them, which a contract checks
+(audit/games/contracts.py). What it makes of releases and of public facts is post-processing.
 
 The class sizes N_c are public, as in Theorems III.1 and III.2 of Zheng & Li (Differentially Private Dataset
 Condensation), which hold the rates L/N_c fixed between neighbours. In the membership game a run has a random part of
@@ -262,8 +262,8 @@ class Door:
             by_shard = shard_members(self.__members, request.shards, self.__randomness)
             self.__shards = gather(self.__pool, by_shard)
         if not self.__learners:
-            units = self.num_runs * request.shards
-            self.__learners = {name: value.expand(units, *value.shape) for name, value in request.start.items()}
+            learners = self.num_runs * request.shards
+            self.__learners = {name: value.expand(learners, *value.shape) for name, value in request.start.items()}
         records = self.__shards
         self.__learners = request.learn(self.__learners, records.images, records.labels, records.present)
         drawn, noise = draw_shards(self.__randomness, request, dim, index)

@@ -6,6 +6,7 @@ A checksum of the sources is part of what determines a result: of the file, or o
 is in; not of what these import in turn.
 """
 
+import ast
 import hashlib
 import importlib
 import importlib.metadata
@@ -38,10 +39,10 @@ def is_reference(name: str) -> bool:
 
 
 def directory_part(name: str) -> str:
-    """A method's name as part of a file name: `a/b.py:mine` is b-mine."""
+    """A method's name as part of a file name: `a/b.py:mine` is b-mine. No separator and no `..` is left in it."""
     place, colon, function = name.rpartition(":")
     if not colon:
-        return name
+        return re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip(".-") or "unnamed"
     stem = Path(place).stem if place.endswith(".py") else place
     return "-".join(re.sub(r"[^A-Za-z0-9_]+", "-", part).strip("-") for part in (stem, function))
 
@@ -79,6 +80,12 @@ def load_entry_point(point: importlib.metadata.EntryPoint, kind: type[Registered
     return load_reference(point.value.replace(" ", ""), kind, what)
 
 
+def source_files(reference: str) -> tuple[Path, ...]:
+    """The file that a reference `path/to/file.py:name` names; none where it names something installed."""
+    place = reference.rpartition(":")[0]
+    return (Path(place),) if place.endswith(".py") else ()
+
+
 def _find(reference: str, module: ModuleType, name: str, kind: type, what: str) -> Any:
     decorated = [value for value in vars(module).values() if isinstance(getattr(value, MARK, None), kind)]
     for function in decorated:
@@ -100,7 +107,7 @@ def _import_file(reference: str, path: Path) -> ModuleType:
     assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)
     sys.modules[unique] = module  # dataclasses look their module up
-    with _explained(reference):
+    with _last_on_path(str(path.parent)), _explained(reference):
         specification.loader.exec_module(module)
     return module
 
@@ -110,17 +117,22 @@ def _import(reference: str, name: str) -> ModuleType:
 
     It stands last there: nothing in it can take the place of a module that another package asks for.
     """
-    here = os.getcwd()
-    added = here not in sys.path
-    if added:
-        sys.path.append(here)
     importlib.invalidate_caches()
+    with _last_on_path(os.getcwd()), _explained(reference, name):
+        return importlib.import_module(name)
+
+
+@contextmanager
+def _last_on_path(folder: str) -> Iterator[None]:
+    """Modules of this folder can be imported while the block runs, where no other has their name."""
+    added = folder not in sys.path
+    if added:
+        sys.path.append(folder)
     try:
-        with _explained(reference, name):
-            return importlib.import_module(name)
+        yield
     finally:
         if added:
-            sys.path.remove(here)
+            sys.path.remove(folder)
 
 
 @contextmanager
@@ -137,13 +149,28 @@ def _explained(reference: str, module: str = "") -> Iterator[None]:
 
 
 def _checksum(modules: set[ModuleType]) -> str:
-    """Of the files of the modules, or of all sources of the packages that they are in."""
+    """Of the files of the modules and of those beside them that they import, or of all sources of their packages."""
     digest = hashlib.sha256()
     for top in sorted({module.__name__.partition(".")[0] for module in modules}):
         package = sys.modules[top]
         roots = [Path(root) for root in getattr(package, "__path__", [])]
         files = [(str(path.relative_to(root)), path) for root in roots for path in sorted(root.rglob("*.py"))]
-        files = files or [(Path(str(package.__file__)).name, Path(str(package.__file__)))]
+        files = files or [(path.name, path) for path in _with_siblings(Path(str(package.__file__)))]
         for name, path in files:
             digest.update(name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:16]
+
+
+def _with_siblings(path: Path) -> list[Path]:
+    """A file and the modules beside it that it imports, and those that they import."""
+    found, waiting = [path], [path]
+    while waiting:
+        tree = ast.parse(waiting.pop().read_text(encoding="utf-8"))
+        names = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+        names += [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
+        for name in sorted({name.partition(".")[0] for name in names}):
+            sibling = path.parent / f"{name}.py"
+            if sibling.is_file() and sibling not in found:
+                found.append(sibling)
+                waiting.append(sibling)
+    return found

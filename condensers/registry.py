@@ -22,14 +22,18 @@ name) so that an interrupted loop goes on where it was; a method keeps all that 
 import importlib
 import inspect
 import pkgutil
+import sys
+import traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Protocol, TypeVar
 
 from torch import Tensor
 
 import condensers
-from condensers.errors import BadConfig
+from condensers.errors import AuditError, BadConfig
+from condensers.guard import GuardedDoor
 from condensers.ledger import Entries, Ledger
 from condensers.mechanism import Door, Listener
 from condensers.normalisation import SYMMETRIC, Normalisation, normalise, official, to_symmetric
@@ -146,13 +150,25 @@ def condense_runs(
     if wanted != SYMMETRIC:
         pool = replace(pool, images=normalise(pool.images, wanted))
     if not method.private:
-        batch = method.condense(pool, included, config, randomness=randomness, track=track)
+        with explained(method):
+            batch = method.condense(pool, included, config, randomness=randomness, track=track)
         _check_shapes(method, pool, batch, len(randomness.runs))
         return _in_the_pools_numbers(batch, wanted), None
     door = Door(pool, included, class_sizes=class_sizes, randomness=randomness, listeners=listeners)
-    batch = method.condense(door, config, randomness=randomness.only_public, track=door.keep_ledger(track))
-    _check_shapes(method, pool, batch, len(randomness.runs))
+    batch = condense_through(door, method, pool, config, randomness=randomness, track=track)
     return _in_the_pools_numbers(batch, wanted), door.ledger
+
+
+def condense_through(
+    door: Door, method: Method, pool: Pool, config: Any, *, randomness: Randomness, track: Track = untracked
+) -> CondensedBatch:
+    """Condense behind this door; the method is handed its public side only. `pool` is for its shape."""
+    with explained(method):
+        batch = method.condense(
+            GuardedDoor(door), config, randomness=randomness.only_public, track=door.keep_ledger(track)
+        )
+    _check_shapes(method, pool, batch, len(randomness.runs))
+    return batch
 
 
 def _in_the_pools_numbers(batch: CondensedBatch, wanted: Normalisation) -> CondensedBatch:
@@ -160,6 +176,30 @@ def _in_the_pools_numbers(batch: CondensedBatch, wanted: Normalisation) -> Conde
         return batch
     images = to_symmetric(batch.images.flatten(0, 1), wanted).view_as(batch.images)
     return replace(batch, images=images)
+
+
+@contextmanager
+def explained(method: Method) -> Iterator[None]:
+    """Turn whatever the code of a plugin raises into one line that names the place; the traceback is its cause."""
+    try:
+        yield
+    except (AuditError, MemoryError):
+        raise
+    except Exception as error:
+        if not method.plugin or "allocate memory" in str(error):
+            raise
+        frames = traceback.extract_tb(error.__traceback__)
+        own = inspect.getsourcefile(method.condense)
+        place = next((frame for frame in reversed(frames) if frame.filename == own), frames[-1])
+        given = (
+            "(door, config, *, randomness, track)"
+            if method.private
+            else "(pool, included, config, *, randomness, track)"
+        )
+        raise BadConfig(
+            f"{method.name}: {type(error).__name__}: {error} in {place.filename}, line {place.lineno}; it is called "
+            f"with {given} and returns a CondensedBatch (docs/adding-a-method.md); --debug shows the traceback"
+        ) from error
 
 
 def _check_shapes(method: Method, pool: Pool, batch: Any, runs: int) -> None:
@@ -220,6 +260,9 @@ def name_of(condenser: Any) -> str:
         raise BadConfig(f"{condenser!r} is no condenser: decorate the function with @condenser, or give its name")
     if _METHODS.get(method.name) is method:
         return method.name
+    module = sys.modules.get(method.condense.__module__)
+    if module is not None and "." in module.__name__ and module.__spec__ is not None:
+        return f"{module.__name__}:{method.condense.__name__}"  # of a package, whose imports may be relative
     return f"{inspect.getsourcefile(method.condense)}:{method.condense.__name__}"
 
 

@@ -12,9 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 from dp_accounting.dp_event import DpEvent
 from dp_accounting.pld import pld_pmf
+from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution, from_laplace_mechanism
 
+from audit.accounting.claims import StatedClaim
+from audit.accounting.epsilon import epsilon_pld, epsilon_rdp
+from audit.accounting.events import subsampled_gaussian
 from audit.accounting.privacy_loss import privacy_losses
 from condensers.errors import BadInput
+from reports.records.schema import Claim
 
 NUM_LINES = 4000
 MAX_SLOPE = 600.0  # of the logarithm; e^709 is the largest double
@@ -50,7 +55,11 @@ def tradeoff_curve(event: DpEvent, *, directed: bool = False, interval: float | 
     `directed`: only for false positives that are records left out and called present. Sharper than the symmetric
     curve, as Poisson sampling makes "in" and "out" unlike. A larger `interval` is faster and looser, never wrong.
     """
-    losses = privacy_losses(event, interval)
+    return curve_of_losses(privacy_losses(event, interval), directed=directed)
+
+
+def curve_of_losses(losses: list[PrivacyLossDistribution], *, directed: bool = False) -> TradeoffCurve:
+    """The curve of the worst of several privacy loss distributions."""
     remove, add = [loss._pmf_remove for loss in losses], [loss._pmf_add for loss in losses]
     last = max((part.size + part.to_dense_pmf()._lower_loss) * part._discretization for part in remove + add)
     epsilons = _nodes(min(last, MAX_SLOPE))
@@ -66,6 +75,32 @@ def point_curve(epsilon: float, delta: float) -> TradeoffCurve:
     if not (0 <= epsilon < 700 and 0 <= delta <= 1):
         raise BadInput(f"point ({epsilon:g}, {delta:g}): epsilon must lie in [0, 700), delta in [0, 1]")
     return _curve(np.array([epsilon]), np.array([delta]), np.array([delta]), f"({epsilon:g}, {delta:g}) point")
+
+
+def stated_curve(claim: StatedClaim, delta: float) -> tuple[TradeoffCurve, Claim]:
+    """What a stated claim allows at every false-positive rate, and its ε at `delta`."""
+    numbers, source = claim.numbers, f"stated claim {claim.text}"
+    match claim.kind:
+        case "point":
+            epsilon = numbers["epsilon"]
+            point = Claim(epsilon_rdp=None, epsilon_pld=epsilon, delta=delta, source=source)
+            return point_curve(epsilon, delta), point
+        case "laplace":
+            once = from_laplace_mechanism(numbers["scale"])
+            loss = once.self_compose(int(numbers["steps"])) if numbers.get("steps", 1) > 1 else once
+            known = Claim(
+                epsilon_rdp=None, epsilon_pld=float(loss.get_epsilon_for_delta(delta)), delta=delta, source=source
+            )
+            return curve_of_losses([loss]), known
+    event = subsampled_gaussian(
+        sampling_rate=numbers.get("rate", 1.0),
+        noise_multiplier=numbers["sigma"] if claim.kind == "gaussian" else 1 / numbers["mu"],
+        steps=int(numbers.get("steps", 1)),
+    )
+    proved = Claim(
+        epsilon_rdp=epsilon_rdp(event, delta), epsilon_pld=epsilon_pld(event, delta), delta=delta, source=source
+    )
+    return tradeoff_curve(event, directed=True), proved
 
 
 def _curve(epsilons: np.ndarray, remove: np.ndarray, add: np.ndarray, source: str) -> TradeoffCurve:

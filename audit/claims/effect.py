@@ -18,6 +18,8 @@ from scipy import stats
 
 from audit.claims.record import Evidence, Ruling
 from audit.data.load import load_pool
+from audit.specs import fields
+from audit.specs.spec import Spec
 from condensers.errors import BadConfig
 from condensers.pool import Pool
 from condensers.randomness import Randomness, stream
@@ -26,6 +28,17 @@ from condensers.registry import condense_runs, get_method
 POOL_SIZES = (100, 200, 400, 800, 1600)
 # The loss of a linear extractor is a quadratic form with eigenvalues up to about 6 here: the step must stay below 1/6.
 LINEAR_LEARNING_RATE = 0.05
+
+
+class Effect(Spec, frozen=True, kw_only=True):
+    """What is measured. It has no command of its own: `audit claims` runs it."""
+
+    method: fields.Method = "dm"
+    extractor: str = "linear"
+    dataset: fields.Dataset = "digits"
+    ipc: int = 1
+    left_out: int = 8
+    seed: fields.Seed = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,13 +52,11 @@ class Effects:
     norms: np.ndarray
 
 
-def measure_effects(
-    *, method: str, extractor: str, dataset: str, ipc: int, left_out: int, seed: int, say: Callable[[str], None]
-) -> Effects:
+def measure_effects(spec: Effect, say: Callable[[str], None]) -> Effects:
     """Condense nested pools with and without each of some records of the smallest one."""
     torch.set_num_threads(1)
-    pool = load_pool(dataset)
-    order = _balanced_order(pool, seed)
+    pool, left_out = load_pool(spec.dataset), spec.left_out
+    order = _balanced_order(pool, spec.seed)
     sizes = tuple(size for size in POOL_SIZES if size <= pool.num_records)
     removed = order[:left_out]
     norms = np.empty((left_out, len(sizes)))
@@ -53,26 +64,28 @@ def measure_effects(
         included = np.zeros((left_out + 1, pool.num_records), dtype=bool)
         included[:, order[:size]] = True
         included[np.arange(1, left_out + 1), removed] = False
-        images = _condense(pool, included, method=method, extractor=extractor, ipc=ipc, seed=seed)
+        images = _condense(spec, pool, included)
         norms[:, column] = (images[1:] - images[0]).flatten(1).norm(dim=1).double().numpy()
         say(f"pools of {size} records")
     if not np.isfinite(norms).all() or not (norms > 0).all():
-        raise BadConfig(f"the effect of a record on {method} with a {extractor} extractor is not a positive number")
-    return Effects(method=method, dataset=dataset, ipc=ipc, pool_sizes=sizes, norms=norms)
+        raise BadConfig(
+            f"the effect of a record on {spec.method} with a {spec.extractor} extractor is not a positive number"
+        )
+    return Effects(method=spec.method, dataset=spec.dataset, ipc=spec.ipc, pool_sizes=sizes, norms=norms)
 
 
-def _condense(pool: Pool, included: np.ndarray, *, method: str, extractor: str, ipc: int, seed: int) -> torch.Tensor:
-    found = get_method(method)
-    config: Any = found.config(**{**found.presets["quick"], "ipc": ipc, "init": "random", "augmentation": "none"})
-    rate = config.learning_rate if extractor == "convnet" else LINEAR_LEARNING_RATE
-    config = replace(config, batch=pool.num_records, extractor=extractor, learning_rate=rate)
+def _condense(spec: Effect, pool: Pool, included: np.ndarray) -> torch.Tensor:
+    found = get_method(spec.method)
+    config: Any = found.config(**{**found.presets["quick"], "ipc": spec.ipc, "init": "random", "augmentation": "none"})
+    rate = config.learning_rate if spec.extractor == "convnet" else LINEAR_LEARNING_RATE
+    config = replace(config, batch=pool.num_records, extractor=spec.extractor, learning_rate=rate)
     batch, _ = condense_runs(
         found,
         pool,
         torch.from_numpy(included),
         config,
         class_sizes=(),
-        randomness=Randomness(seed=seed, runs=tuple(range(len(included)))),
+        randomness=Randomness(seed=spec.seed, runs=tuple(range(len(included)))),
     )
     return batch.images
 

@@ -13,7 +13,9 @@ from audit.claims.judges import (
     no_members_found,
 )
 from audit.claims.ranges import PublishedRange
-from audit.claims.record import Claim, Test
+from audit.claims.record import Claim, Specs, Test, at_scales
+from audit.specs.membership import Lira, Loss
+from audit.specs.pictures import Visual
 from reports.records.scope import UNKNOWN
 
 DONG = "Dong, Zhao, Lyu (ICML 2022), arXiv:2206.00240"
@@ -43,29 +45,31 @@ OF_KIP = PublishedRange(
     randomness=UNKNOWN,
 )
 
-CANARIES = "--canaries mislabelled:20,outlier:20,crafted:40"
+CANARIES = "mislabelled:20,outlier:20,crafted:40"
 DRAWS = {
-    "quick": "--shadows 192 --test-runs 48 --public-draws 6",
-    "full": "--shadows 2048 --test-runs 512 --public-draws 8",
+    "quick": {"shadows": 192, "test_runs": 48, "public_draws": 6},
+    "full": {"shadows": 2048, "test_runs": 512, "public_draws": 8},
 }
+FEWER_STEPS = {"iterations": "100"}
 # Without shared randomness nothing is computed once for all runs: fewer records, runs and steps.
-SMALLER = "--records 600 --set iterations=100"
+SMALLER = Lira(records=600, settings=FEWER_STEPS, independent_randomness=True)
 # All of FashionMNIST at the paper's smallest ratio: 3000 members and 6 images per class. Steps and network are reduced.
-PAPER_SCALE = "--dataset fashion-mnist --ipc 6 --set iterations=100"
+PAPER_SCALE = Lira(dataset="fashion-mnist", ipc=6, settings=FEWER_STEPS, independent_randomness=True)
+FEW_RUNS, SOME_RUNS = {"shadows": 24, "test_runs": 8}, {"shadows": 64, "test_runs": 24}
 
 
-def draws(command: str) -> dict[str, tuple[str, ...]]:
+def draws(spec: Lira) -> Specs:
     """At either scale, with several draws of the public randomness."""
-    return {scale: (f"{command} {flags}",) for scale, flags in DRAWS.items()}
+    return {scale: (spec.but(**runs),) for scale, runs in DRAWS.items()}
 
 
-def _independent(method: str, flags: str, quick: str, full: str = "--shadows 256") -> dict[str, tuple[str, ...]]:
-    command = f"lira --method {method} --independent-randomness"
-    return {"quick": (f"{command} {flags} {quick}",), "full": (f"{command} {flags} {full}",)}
+def _at_full_scale(spec: Lira, quick: dict[str, int]) -> Specs:
+    """256 shadows, or as many as a quick test has."""
+    return {"quick": (spec.but(**quick),), "full": (spec.but(shadows=256),)}
 
 
-def _no_leak(name: str, threat_model: str, commands: dict[str, tuple[str, ...]]) -> Test:
-    return Test(name=name, threat_model=threat_model, commands=commands, judge=auc_below(0.51))
+def _no_leak(name: str, threat_model: str, specs: Specs) -> Test:
+    return Test(name=name, threat_model=threat_model, specs=specs, judge=auc_below(0.51))
 
 
 CLAIMS = (
@@ -79,37 +83,43 @@ CLAIMS = (
             _no_leak(
                 "model, independent randomness, all of FashionMNIST",
                 PAPER_TERMS,
-                _independent("dm", PAPER_SCALE, "--shadows 24 --test-runs 8"),
+                _at_full_scale(PAPER_SCALE, FEW_RUNS),
             ),
             _no_leak(
                 "set, independent randomness, all of FashionMNIST",
                 HOLDS_SET,
-                _independent("dm", f"{PAPER_SCALE} --level set", "--shadows 24 --test-runs 8"),
+                _at_full_scale(PAPER_SCALE.but(level="set"), FEW_RUNS),
             ),
             _no_leak(
                 "set, all of FashionMNIST",
                 SEES_SET,
                 {
                     "quick": (
-                        "lira --method dm --level set --dataset fashion-mnist --set iterations=100 --shadows 128 "
-                        "--test-runs 32 --public-draws 4",
+                        Lira(
+                            level="set",
+                            dataset="fashion-mnist",
+                            settings=FEWER_STEPS,
+                            shadows=128,
+                            test_runs=32,
+                            public_draws=4,
+                        ),
                     ),
-                    "full": (f"lira --method dm --level set --dataset fashion-mnist {DRAWS['full']}",),
+                    "full": (Lira(level="set", dataset="fashion-mnist").but(**DRAWS["full"]),),
                 },
             ),
             _no_leak(
                 "model, independent randomness",
                 PAPER_TERMS,
-                _independent("dm", SMALLER, "--shadows 24 --test-runs 8"),
+                _at_full_scale(SMALLER, FEW_RUNS),
             ),
-            _no_leak("model", KNOWN_RANDOMNESS, draws("lira --method dm")),
+            _no_leak("model", KNOWN_RANDOMNESS, draws(Lira())),
             _no_leak(
                 "set, independent randomness",
                 HOLDS_SET,
-                _independent("dm", f"{SMALLER} --level set", "--shadows 64 --test-runs 24"),
+                _at_full_scale(SMALLER.but(level="set"), SOME_RUNS),
             ),
-            _no_leak("set", SEES_SET, draws("lira --method dm --level set")),
-            _no_leak("set, canaries", WITH_CANARIES, draws(f"lira --method dm --level set {CANARIES}")),
+            _no_leak("set", SEES_SET, draws(Lira(level="set"))),
+            _no_leak("set, canaries", WITH_CANARIES, draws(Lira(level="set", canaries=CANARIES))),
         ),
     ),
     Claim(
@@ -119,8 +129,8 @@ CLAIMS = (
         statement="KIP with random initialisation leaks no membership: the AUC of LiRA is below .51.",
         published=OF_KIP,
         tests=(
-            _no_leak("model", KNOWN_RANDOMNESS, draws("lira --method kip")),
-            _no_leak("set", SEES_SET, draws("lira --method kip --level set")),
+            _no_leak("model", KNOWN_RANDOMNESS, draws(Lira(method="kip"))),
+            _no_leak("set", SEES_SET, draws(Lira(method="kip", level="set"))),
         ),
     ),
     Claim(
@@ -130,8 +140,8 @@ CLAIMS = (
         statement="DSA with random initialisation leaks no membership. Tested here by LiRA as the paper does for DM.",
         published=PUBLISHED,
         tests=(
-            _no_leak("model", KNOWN_RANDOMNESS, draws("lira --method dsa")),
-            _no_leak("set", SEES_SET, draws("lira --method dsa --level set")),
+            _no_leak("model", KNOWN_RANDOMNESS, draws(Lira(method="dsa"))),
+            _no_leak("set", SEES_SET, draws(Lira(method="dsa", level="set"))),
         ),
     ),
     Claim(
@@ -145,13 +155,13 @@ CLAIMS = (
             Test(
                 name="model",
                 threat_model=KNOWN_RANDOMNESS,
-                commands=draws("lira --method dm"),
+                specs=draws(Lira()),
                 judge=estimate_is_about(2.30),
             ),
             Test(
                 name="set, canaries",
                 threat_model=WITH_CANARIES,
-                commands=draws(f"lira --method dm --level set {CANARIES}"),
+                specs=draws(Lira(level="set", canaries=CANARIES)),
                 judge=estimate_is_about(2.30),
             ),
         ),
@@ -166,10 +176,15 @@ CLAIMS = (
             Test(
                 name=f"model, learning rate {rate} ({why})",
                 threat_model=KNOWN_RANDOMNESS,
-                commands={
+                specs={
                     scale: (
-                        f"loss --method dm --init real --ipc 10 --set learning_rate={rate} "
-                        f"--runs {runs} --public-draws {runs // 2}",
+                        Loss(
+                            init="real",
+                            ipc=10,
+                            settings={"learning_rate": rate},
+                            shadows=runs,
+                            public_draws=runs // 2,
+                        ),
                     )
                     for scale, runs in (("quick", 12), ("full", 40))
                 },
@@ -189,10 +204,9 @@ CLAIMS = (
             Test(
                 name="model",
                 threat_model=KNOWN_RANDOMNESS,
-                commands={
-                    "quick": ("loss --method dm --ipc 10 --runs 20 --public-draws 10",),
-                    "full": ("loss --method dm --ipc 10 --runs 60 --public-draws 20",),
-                },
+                specs=at_scales(
+                    quick=Loss(ipc=10, shadows=20, public_draws=10), full=Loss(ipc=10, shadows=60, public_draws=20)
+                ),
                 judge=advantage_is_zero,
             ),
         ),
@@ -207,10 +221,7 @@ CLAIMS = (
             Test(
                 name="set, random initialisation",
                 threat_model="the paper's: the adversary compares the synthetic images with the records that it knows",
-                commands={
-                    "quick": ("visual --method dm --ipc 10 --runs 16",),
-                    "full": ("visual --method dm --ipc 10 --runs 64",),
-                },
+                specs=at_scales(quick=Visual(ipc=10, runs=16), full=Visual(ipc=10, runs=64)),
                 judge=no_members_found,
             ),
         ),

@@ -4,36 +4,46 @@ At the transcript the noise is calibrated to a small configuration, so that thou
 minutes; the accounting is held against the printed figures at the printed settings.
 """
 
+from typing import Any
+
 from audit.claims.judges import guarantee_holds
 from audit.claims.printed import printed_epsilon_is_right
 from audit.claims.ranges import PublishedRange
-from audit.claims.record import Claim, Test
+from audit.claims.record import Claim, Test, at_scales
+from audit.specs.account import Account
+from audit.specs.worst_case import WorstCase
 
 ZHENG_LI = "Zheng & Li, Differentially Private Dataset Condensation"
 AT_THE_DOOR = "the theorem's: the adversary chooses the neighbouring sets and sees every noisy sum"
 ON_PAPER = "none: arithmetic"
+CLOCK = {"noise_source": "clock"}
 # A theorem is claimed for any data and settings, released code for those that it was run with.
 AS_RUN = PublishedRange(steps=(10_000, 10_000), network="convnet of depth 3 and width 128")
 
 
 def _at_the_door(
-    method: str, epsilon: float, flags: str = "", name: str = "transcript", quick_trials: int = 10_000
+    method: str,
+    epsilon: float,
+    settings: dict[str, str] | None = None,
+    name: str = "transcript",
+    quick_trials: int = 10_000,
 ) -> Test:
-    command = f"worst-case --method {method} --epsilon {epsilon:g} {flags}".strip()
+    spec = WorstCase(method=method, epsilon=epsilon, settings=settings or {})
     return Test(
         name=f"{name}, epsilon {epsilon:g}",
         threat_model=AT_THE_DOOR,
-        commands={"quick": (f"{command} --trials {quick_trials}",), "full": (f"{command} --trials 100000",)},
+        specs=at_scales(quick=spec.but(trials=quick_trials), full=spec.but(trials=100_000)),
         judge=guarantee_holds,
     )
 
 
-def _on_paper(method: str, datasets: tuple[str, ...]) -> Test:
-    commands = tuple(f"account --method {method} --dataset {dataset}" for dataset in datasets)
+def on_paper(method: Any, datasets: tuple[Any, ...]) -> Test:
+    """The accounting at the printed settings."""
+    specs = tuple(Account(method=method, dataset=dataset) for dataset in datasets)
     return Test(
         name="accounting",
         threat_model=ON_PAPER,
-        commands={"quick": commands, "full": commands},
+        specs={"quick": specs, "full": specs},
         judge=printed_epsilon_is_right,
     )
 
@@ -45,7 +55,7 @@ CLAIMS = (
         where="Theorem III.1 and Table I",
         statement="LDPDC is (epsilon, 1e-5)-DP: 1.10, 1.06, 1.14, 0.61 on MNIST, FashionMNIST, CIFAR-10, CelebA",
         tests=(
-            _on_paper("ldpdc", ("mnist", "fashion-mnist", "cifar10", "celeba")),
+            on_paper("ldpdc", ("mnist", "fashion-mnist", "cifar10", "celeba")),
             _at_the_door("ldpdc", 1),
             _at_the_door("ldpdc", 8),
         ),
@@ -56,7 +66,7 @@ CLAIMS = (
         where="Theorem III.2 and Table I",
         statement="NDPDC is (epsilon, 1e-5)-DP: 6.12, 5.45, 6.72, 0.71 on MNIST, FashionMNIST, CIFAR-10, CelebA",
         tests=(
-            _on_paper("ndpdc", ("mnist", "fashion-mnist", "cifar10", "celeba")),
+            on_paper("ndpdc", ("mnist", "fashion-mnist", "cifar10", "celeba")),
             _at_the_door("ndpdc", 1),
             _at_the_door("ndpdc", 8),
         ),
@@ -67,7 +77,7 @@ CLAIMS = (
         where="accusation ndpdc-clock",
         statement="The released code of NDPDC is as private as its theorem.",
         published=AS_RUN,
-        tests=(_at_the_door("ndpdc", 1, "--set noise_source=clock", name="transcript, noise seeded by the clock"),),
+        tests=(_at_the_door("ndpdc", 1, CLOCK, name="transcript, noise seeded by the clock"),),
     ),
     Claim(
         name="psg-dp",
@@ -97,11 +107,11 @@ CLAIMS = (
         statement="The released code of Dosser is as private as its theorem.",
         published=AS_RUN,
         tests=(
-            _at_the_door("dosser", 1, "--set noise_source=clock", name="transcript, noise seeded by the clock"),
+            _at_the_door("dosser", 1, CLOCK, name="transcript, noise seeded by the clock"),
             _at_the_door(
                 "dosser",
                 1,
-                "--set fresh_noise=true --set augmentation=none --set optimisation_steps=200",
+                {"fresh_noise": "true", "augmentation": "none", "optimisation_steps": "200"},
                 name="transcript, without augmentation: fresh noise at every step",
                 quick_trials=4000,
             ),
@@ -113,7 +123,7 @@ CLAIMS = (
         where="supplementary C.4 prints epsilon 10 for the default configuration of GS-WGAN's repository, whose "
         "evaluation/privacy_analysis.py computes it",
         statement="GS-WGAN is (10, 1e-5)-DP on MNIST and FashionMNIST.",
-        tests=(_on_paper("gs-wgan", ("mnist", "fashion-mnist")),),
+        tests=(on_paper("gs-wgan", ("mnist", "fashion-mnist")),),
     ),
     Claim(
         name="dp-cgan-dp",
@@ -121,6 +131,6 @@ CLAIMS = (
         where="the target of DP_CGAN_RdpAcc.py and the slides in its repository; PSG's supplementary C.4 prints "
         "sigma 2.1 and no epsilon",
         statement="DP-CGAN is (9.6, 1e-5)-DP on MNIST.",
-        tests=(_on_paper("dp-cgan", ("mnist",)),),
+        tests=(on_paper("dp-cgan", ("mnist",)),),
     ),
 )

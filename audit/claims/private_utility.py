@@ -7,17 +7,16 @@ papers have all records and 10 or 50 images per class. Runs have randomness of t
 from audit.claims.comparisons import more_accurate_than
 from audit.claims.printed import noise_gives, row_is_that_of
 from audit.claims.ranges import PublishedRange
-from audit.claims.record import Claim, Test
+from audit.claims.record import Claim, Test, at_scales
+from audit.specs.account import Account
+from audit.specs.membership import Loss
 
 ZHENG_LI = "Zheng & Li, Differentially Private Dataset Condensation"
 DOSSER = "Zheng et al., Improving Noise Efficiency in Privacy-preserving Dataset Distillation"
 NO_ADVERSARY = "none: a measurement of accuracy"
 ON_PAPER = "none: arithmetic on printed figures"
-DATA = {
-    "digits": "--dataset digits",
-    "fashion-mnist": "--dataset fashion-mnist --records 2000",
-}
-RUNS = {"quick": "--runs 8", "full": "--runs 20"}
+DATA = {"digits": Loss(), "fashion-mnist": Loss(dataset="fashion-mnist", records=2000)}
+RUNS = {"quick": 8, "full": 20}
 CONVNET = "convnet of depth 3 and width 128"
 
 # Accuracies in percent, "data set, images per class".
@@ -33,17 +32,17 @@ PUBLISHED_ROWS = {
 }
 
 
-def _more_accurate(first: str, second: str, baseline: str, epsilon: float, flags: str = "") -> tuple[Test, ...]:
-    def command(method: str, data: str, runs: str) -> str:
-        text = f"loss --method {method} --epsilon {epsilon:g} {data} {runs} --independent-randomness {flags}"
-        return text.strip()
-
+def _more_accurate(first: str, second: str, baseline: str, epsilon: float) -> tuple[Test, ...]:
     return tuple(
         Test(
             name=f"{name}, epsilon {epsilon:g}",
             threat_model=NO_ADVERSARY,
-            commands={
-                scale: tuple(command(method, data, runs) for method in (first, second)) for scale, runs in RUNS.items()
+            specs={
+                scale: tuple(
+                    data.but(method=method, epsilon=epsilon, shadows=runs, independent_randomness=True)
+                    for method in (first, second)
+                )
+                for scale, runs in RUNS.items()
             },
             judge=more_accurate_than(baseline),
         )
@@ -89,7 +88,7 @@ CLAIMS = (
             Test(
                 name="printed tables",
                 threat_model=ON_PAPER,
-                commands={"quick": (), "full": ()},
+                specs={"quick": (), "full": ()},
                 judge=row_is_that_of(DM_ROW_OF_DOSSER, PUBLISHED_ROWS),
             ),
         ),
@@ -112,9 +111,7 @@ CLAIMS = (
             Test(
                 name="accounting",
                 threat_model=ON_PAPER,
-                commands=dict.fromkeys(
-                    ("quick", "full"), ("account --gaussian --rate 0.006376737661012626 --sigma 2.09 --steps 10000",)
-                ),
+                specs=at_scales(Account(gaussian=True, rate=0.006376737661012626, noise_multiplier=2.09, steps=10_000)),
                 judge=noise_gives(1.0),
             ),
         ),

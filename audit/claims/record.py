@@ -1,6 +1,6 @@
 """A claim, its tests, and what they found.
 
-A test is some commands of this program and a judge of their records. It runs under the threat model of the paper or
+A test is some specifications and a judge of their records. It runs under the threat model of the paper or
 under a stronger one that it names. Judges look at intervals and bounds that were valid before anybody looked: no
 threshold is chosen on the data that it is tested on. The tests of one claim share its error rate (Bonferroni).
 
@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from audit.claims.ranges import ANYTHING, PublishedRange
+from audit.specs.spec import Spec
 from reports.records.scope import Scope
 
 VERDICTS = ("CONTRADICTED", "CONFIRMED", "NOT CONTRADICTED", "NOT SHOWN", "NOT TESTABLE HERE")
@@ -31,9 +32,18 @@ SCHEMA = "condensation-audit/claims/2"
 OUTSIDE = "outside the published range"
 
 
+# What is run at a scale. Confidence is left to the run, and a seed is counted from that of the run.
+Specs = Mapping[str, tuple[Spec, ...]]
+
+
+def at_scales(quick: Spec, full: Spec | None = None) -> Specs:
+    """One specification at each scale, or the same at both."""
+    return {"quick": (quick,), "full": (quick if full is None else full,)}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """One command's record, and coins and scores of its test runs where it has any.
+    """One specification's record, and coins and scores of its test runs where it has any.
 
     `draws` numbers the draw of the public randomness that each test run had. `scope` is None where nothing was run on
     any data, as in arithmetic on printed figures.
@@ -58,16 +68,16 @@ class Ruling:
             raise ValueError(f"verdict {self.verdict!r} is not one of {', '.join(VERDICTS)}")
 
 
-Judge = Callable[[Sequence[Evidence], float], Ruling]  # evidence of the commands in turn, significance
+Judge = Callable[[Sequence[Evidence], float], Ruling]  # evidence of the specifications in turn, significance
 
 
 @dataclass(frozen=True, kw_only=True)
 class Test:
-    """`commands` maps a scale to what is run, each without the leading `audit`."""
+    """`specs` maps a scale to what is run."""
 
     name: str
     threat_model: str
-    commands: Mapping[str, tuple[str, ...]]
+    specs: Specs
     judge: Judge
 
 

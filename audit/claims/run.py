@@ -1,30 +1,32 @@
 """Run claims and keep what was found."""
 
 import json
-import shlex
 from collections.abc import Callable
 from dataclasses import asdict
 from importlib import resources
 from pathlib import Path
 
-from audit import __version__
 from audit.claims import baselines, dong_theory, generators, privacy_for_free, private_methods, private_utility
-from audit.claims.collect import PLAIN, collect
+from audit.claims.collect import collect
+from audit.claims.effect import Effect
 from audit.claims.ranges import describe_range, find_mismatches
 from audit.claims.record import SCHEMA, Claim, Evidence, Finding, Ruling, Test
+from audit.engine.executor import Executor
 from audit.engine.store import explain_failure, write_text
+from audit.engine.where import Where
+from audit.specs.spec import Spec, fields_of
+from audit.version import __version__
 from condensers.errors import BadConfig, BadData
 from reports.records.scope import describe_scope
 
 _PARTS = (privacy_for_free, baselines, dong_theory, private_methods, private_utility, generators)
 CLAIMS: dict[str, Claim] = {claim.name: claim for part in _PARTS for claim in part.CLAIMS}
 ERROR_RATE = 0.05  # of each claim, shared by its tests
-MOST_SEEDS = 10
 RECORDED = "recorded.json"  # what the authors found, part of the package
 
 
 def run_claim(
-    claim: Claim, *, scale: str, out: Path, jobs: int | None, seed: int, say: Callable[[str], None]
+    claim: Claim, *, scale: str, out: Path, executor: Executor, seed: int, say: Callable[[str], None]
 ) -> tuple[Finding, ...]:
     """All tests of a claim, in the order in which their threat models grow."""
     if not claim.tests:
@@ -32,7 +34,7 @@ def run_claim(
     findings = []
     for test in claim.tests:
         say(f"{claim.name}: {test.name}")
-        findings.append(_run_test(claim, test, scale=scale, out=out, jobs=jobs, seed=seed, say=say))
+        findings.append(_run_test(claim, test, scale=scale, out=out, executor=executor, seed=seed, say=say))
     with explain_failure(out):
         (out / "claims").mkdir(parents=True, exist_ok=True)
     write_findings(out / "claims" / f"{claim.name}-{scale}.json", findings)
@@ -40,20 +42,21 @@ def run_claim(
 
 
 def _run_test(
-    claim: Claim, test: Test, *, scale: str, out: Path, jobs: int | None, seed: int, say: Callable[[str], None]
+    claim: Claim, test: Test, *, scale: str, out: Path, executor: Executor, seed: int, say: Callable[[str], None]
 ) -> Finding:
     significance = ERROR_RATE / len(claim.tests)
     evidence: list[Evidence] = []
-    commands = [_complete(text, significance, seed) for text in test.commands[scale]]
+    specs = [_complete(spec, significance, seed) for spec in test.specs[scale]]
+    where = Where(out=out, executor=executor)
     try:
-        for words in commands:
-            evidence.append(collect(words, out=out, jobs=jobs, say=say))
+        for spec in specs:
+            evidence.append(collect(spec, where, say))
         ruling = test.judge(evidence, significance)
     except BadData as error:
         ruling = Ruling(verdict="NOT TESTABLE HERE", figures=str(error))
     scopes = list(dict.fromkeys(one.scope for one in evidence if one.scope is not None))
     mismatches = [line for scope in scopes for line in find_mismatches(claim.published, scope)]
-    run_by_claims = any(words[0] == "effect" for words in commands)
+    run_by_claims = any(isinstance(spec, Effect) for spec in specs)
     return Finding(
         claim=claim.name,
         test=test.name,
@@ -63,8 +66,8 @@ def _run_test(
         confidence=1 - significance,
         scale=scale,
         commands=(f"audit claims --run {claim.name} --scale {scale} --seed {seed}",)
-        if run_by_claims or not commands
-        else tuple(shlex.join(["audit", *words]) for words in commands),
+        if run_by_claims or not specs
+        else tuple(spec.command() for spec in specs),
         version=__version__,
         claimed_for=describe_range(claim.published),
         tested_in="; ".join(map(describe_scope, scopes)) or "the printed settings",
@@ -72,12 +75,13 @@ def _run_test(
     )
 
 
-def _complete(text: str, significance: float, seed: int) -> list[str]:
-    """The words of a command, with the seed and the confidence that are left to a run. `{seed+1}` is another seed."""
-    for step in range(MOST_SEEDS):
-        text = text.replace(f"{{seed+{step}}}", str(seed + step))
-    words = shlex.split(text)
-    return words if words[0] in PLAIN else [*words, "--confidence", repr(1 - significance), "--seed", str(seed)]
+def _complete(spec: Spec, significance: float, seed: int) -> Spec:
+    """The specification with the seed and the confidence that are left to a run, as far as it has such fields."""
+    own = {name for name, _ in fields_of(type(spec))}
+    changes: dict[str, float | int] = {"confidence": 1 - significance} if "confidence" in own else {}
+    if "seed" in own:
+        changes["seed"] = seed + getattr(spec, "seed", 0)
+    return spec.but(**changes)
 
 
 def write_findings(path: Path, findings: list[Finding]) -> None:

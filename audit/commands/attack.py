@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from audit.commands.workers import executor_of, with_workers
 from audit.specs.membership import GanLeak, Lira, Loss, Membership, Rmia
 from audit.specs.options import build, with_fields
 from condensers.errors import BadConfig
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from audit.engine.where import Where
 
 OPTIONS: list[Callable[[Callable[..., Any]], Callable[..., Any]]] = [
-    click.option("--jobs", type=int, help="Worker processes; default: one per core, one on a GPU."),
     click.option("--data-root", type=click.Path(path_type=Path), help="Folder of data sets."),
     click.option("--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True,
                  help="Folder that holds run directories."),
@@ -29,7 +29,7 @@ def with_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Options that do not determine the result."""
     for option in reversed(OPTIONS):
         function = option(function)
-    return function
+    return with_workers(function)
 
 
 @click.command()
@@ -96,11 +96,10 @@ def say(line: str) -> None:
 
 def where_of(flags: dict[str, Any]) -> "Where":
     """What the options say that does not determine the result."""
-    from audit.engine.executor import Local
     from audit.engine.where import Where
 
     own = {name: flags[name] for name in ("out", "data_root", "show_records")}
-    return Where(executor=Local(flags["jobs"]), **own)
+    return Where(executor=executor_of(flags), **own)
 
 
 def check_limits(flags: dict[str, Any]) -> tuple[float, ...]:

@@ -1,12 +1,12 @@
 """`audit check privacy.toml`: the gate of a build."""
 
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
+from audit.commands.workers import executor_of, with_workers
 from condensers.errors import BadConfig
 
 
@@ -14,7 +14,7 @@ from condensers.errors import BadConfig
 @click.argument("file", type=click.Path(path_type=Path), default=Path("privacy.toml"))
 @click.option("--update", is_flag=True, help="Record the figures that are found now; prints what changed.")
 @click.option("--seed", type=int, help="Instead of the seed in the file.")
-@click.option("--jobs", type=int, help="Worker processes; default: one per core.")
+@with_workers
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -31,13 +31,13 @@ def check(file: Path, **flags: Any) -> int:
     """
     from dataclasses import replace
 
+    from audit.engine.progress import on_stderr
     from audit.engine.store import explain_failure, write_text
     from audit.gate import outputs
     from audit.gate.file import read_gate
     from audit.gate.run import exit_code, run_gate
 
-    if flags["jobs"] is not None and flags["jobs"] < 1:
-        raise BadConfig(f"--jobs {flags['jobs']}: must be at least 1")
+    executor = executor_of(flags)
     gate, out = read_gate(file), flags["out"]
     if flags["seed"] is not None:
         if flags["seed"] < 0:
@@ -49,8 +49,8 @@ def check(file: Path, **flags: Any) -> int:
         gate,
         out=out / "runs",
         update=flags["update"],
-        jobs=flags["jobs"],
-        say=lambda line: print(f"audit: {line}", file=sys.stderr, flush=True),
+        executor=executor,
+        say=on_stderr,
     )
     summary = outputs.as_markdown(gate, outcomes)
     write_text(out / "check.json", outputs.as_json(gate, outcomes))

@@ -1,10 +1,11 @@
 """`audit claims`: published claims, tested."""
 
-import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
+from audit.commands.workers import executor_of, with_workers
 from condensers.errors import BadConfig
 
 
@@ -24,7 +25,7 @@ from condensers.errors import BadConfig
     show_default=True,
     help="Seed of everything; the attack on sets was designed while looking at seed 0.",
 )
-@click.option("--jobs", type=int, help="Worker processes; default: one per core.")
+@with_workers
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -32,8 +33,9 @@ from condensers.errors import BadConfig
     show_default=True,
     help="Folder that holds run directories.",
 )
+@click.option("--details", is_flag=True, help="Everything about each claim, not the summary table.")
 @click.option("--json", "as_json", is_flag=True, help="Print findings as JSON.")  # fmt: skip
-def claims(name: str | None, scale: str, seed: int, jobs: int | None, out: Path, as_json: bool) -> int:
+def claims(name: str | None, scale: str, seed: int, out: Path, details: bool, as_json: bool, **workers: Any) -> int:
     """The ledger of published claims: who says what, and what a test of it found.
 
     Without --run it prints what was found in --out, or else what the authors found. Exit 0 whatever the verdicts: a
@@ -43,6 +45,7 @@ def claims(name: str | None, scale: str, seed: int, jobs: int | None, out: Path,
     from dataclasses import asdict
 
     from audit.claims.run import CLAIMS, read_findings, run_claim
+    from audit.engine.progress import on_stderr
 
     if name is not None and name != "all" and name not in CLAIMS:
         raise BadConfig(f"--run {name}: no such claim; there are {', '.join(CLAIMS)}")
@@ -55,19 +58,35 @@ def claims(name: str | None, scale: str, seed: int, jobs: int | None, out: Path,
                 claim,
                 scale=scale,
                 out=out,
-                jobs=jobs,
+                executor=executor_of(workers),
                 seed=seed,
-                say=lambda line: print(f"audit: {line}", file=sys.stderr, flush=True),
+                say=on_stderr,
             )
             for claim in chosen
         }
     if as_json:
         click.echo(json.dumps([asdict(one) for findings in shown.values() for one in findings], indent=2))
         return 0
+    if name is None and not details:
+        click.echo(_summary(CLAIMS.values(), shown))
+        return 0
     for claim in CLAIMS.values():
         if name is None or claim.name in shown:
             click.echo(_for_people(claim, shown.get(claim.name, ())))
     return 0
+
+
+def _summary(claims, shown) -> str:  # type: ignore[no-untyped-def]
+    """A table: claim, verdict of each test, and what it was tested in."""
+    lines = [f"{'claim':<28}{'verdict':<44}tested in"]
+    for claim in claims:
+        findings = shown.get(claim.name, ())
+        if not findings:
+            verdict = "not tested yet" if claim.tests else "NOT TESTABLE HERE"
+            lines.append(f"{claim.name:<28}{verdict}")
+        for number, one in enumerate(findings):
+            lines.append(f"{claim.name if not number else '':<28}{one.headline:<44}{one.tested_in}")
+    return "\n".join([*lines, "", "audit claims --details says who claims what, with figures and commands."])
 
 
 def _for_people(claim, findings) -> str:  # type: ignore[no-untyped-def]

@@ -6,11 +6,18 @@ from typing import Any
 
 import click
 
+from condensers.errors import BadConfig
+
 
 @click.command()
 @click.option("--dataset", default="digits", show_default=True, help="Name (`audit data`), .npz file or folder.")
 @click.option("--records", type=int, help="Class-balanced pool of this many records; default: all.")
 @click.option("--sets", type=int, default=1, show_default=True, help="Sets to be made, each with coins of its own.")
+@click.option(
+    "--audited",
+    metavar="N|FILE",
+    help="Coins for so many records, drawn class by class, or for those in a file; all others are in every set.",
+)
 @click.option("--seed", type=int, help="Draw from this seed, to repeat an example; default: the operating system.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="The file of coins; must not exist yet.")
 @click.option(
@@ -24,19 +31,27 @@ def coins(**flags: Any) -> int:
     Hand over the members, keep the file, and audit what comes back: `audit lira --level set --synthetic SET --members
     FILE`, `audit visual --synthetic SET --members FILE`.
     """
+    import secrets
+
+    import numpy as np
+
     from audit.data.load import load_pool, pool_checksum, pool_rows
-    from audit.games.condensation import check_seed
+    from audit.games.membership.audited import choose_audited
     from audit.games.membership.coins import Coins, draw_coins, write_coins
 
     out = flags["out"]
-    if flags["seed"] is not None:
-        check_seed(flags["seed"])
+    if flags["seed"] is not None and not 0 <= flags["seed"] < 1 << 63:
+        raise BadConfig(f"--seed {flags['seed']}: must lie in 0…2^63 − 1")
     pool = load_pool(flags["dataset"], data_root=flags["data_root"], records=flags["records"])
     rows = pool_rows(flags["dataset"], data_root=flags["data_root"], records=flags["records"])
+    source = secrets.randbits(62) if flags["seed"] is None else flags["seed"]
+    chosen = choose_audited(flags["audited"], pool, {}, source)
+    audited = None if chosen is None else np.isin(np.arange(pool.num_records), chosen)
     drawn = Coins(
         dataset=flags["dataset"],
         checksum=pool_checksum(pool),
-        members=draw_coins(flags["sets"], pool.num_records, flags["seed"]),
+        members=draw_coins(flags["sets"], pool.num_records, flags["seed"], audited),
+        audited=audited,
     )
     write_coins(out, drawn, rows, pool.labels.numpy())
     exported = [] if flags["export"] is None else _export(flags["export"], pool, drawn)
@@ -45,16 +60,20 @@ def coins(**flags: Any) -> int:
         "file": str(out),
         "dataset": flags["dataset"],
         "num_records": pool.num_records,
+        **({} if chosen is None else {"num_audited": len(chosen)}),
         "num_sets": drawn.num_sets,
         "num_members": counts,
         "drawn_from": "the operating system" if flags["seed"] is None else f"seed {flags['seed']}",
         "exported": exported,
     }
+    whose = f"{pool.num_records} records"
+    if chosen is not None:
+        whose = f"{len(chosen)} audited of {pool.num_records} records, the others in every set,"
     if flags["as_json"]:
         click.echo(json.dumps(result, indent=2, ensure_ascii=False))
     else:
         lines = [
-            f"coins of {pool.num_records} records of {flags['dataset']}, drawn from {result['drawn_from']}",
+            f"coins of {whose} of {flags['dataset']}, drawn from {result['drawn_from']}",
             *(f"set_{column}: {number} members" for column, number in enumerate(counts)),
         ]
         click.echo("\n".join([*lines, "", str(out), *exported]))

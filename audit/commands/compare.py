@@ -1,6 +1,5 @@
 """`audit compare`: attacks and levels on the same condensations, on one figure."""
 
-import json
 from typing import Any
 
 import click
@@ -20,23 +19,21 @@ def compare(**flags: Any) -> int:
     """
     spec, limits = build(Compare, flags), check_limits(flags)
     from audit.games.compare import run_comparison
+    from reports.records import schema
     from reports.words.intervals import bracketed
     from reports.words.rounding import down
 
-    folder = run_comparison(spec, where_of(flags), say)
-    text = (folder / "report.json").read_text(encoding="utf-8")
-    entries = json.loads(text)["entries"]
-    code = 4 if any(entry["epsilon"]["lower"] > limit for entry in entries for limit in limits) else 0
+    record = run_comparison(spec, where_of(flags), say)
+    above = any(entry.epsilon.lower > limit for entry in record.entries for limit in limits)
     if flags["as_json"]:
-        click.echo(text, nl=False)
-        return code
-    for entry in entries:
-        roc, bound = entry["roc"], entry["epsilon"]
-        low, high = roc["auc_interval"]
-        at = roc["tpr_at_fpr"]
+        click.echo(schema.dump(record), nl=False)
+        return 4 if above else 0
+    for entry in record.entries:
+        roc, (low, high) = entry.roc, entry.roc.auc_interval
         click.echo(
-            f"{entry['label']:<26} AUC {roc['auc']:.4f} [{low:.4f}, {high:.4f}]{bracketed(roc['interval_unit'])}  "
-            f"TPR {at['0.01']:.2%} at FPR 1%, {at['0.001']:.2%} at 0.1%  ε ≥ {down(bound['lower'])}"
+            f"{entry.label:<26} AUC {roc.auc:.4f} [{low:.4f}, {high:.4f}]{bracketed(roc.interval_unit)}  "
+            f"TPR {roc.tpr_at_fpr['0.01']:.2%} at FPR 1%, {roc.tpr_at_fpr['0.001']:.2%} at 0.1%  "
+            f"ε ≥ {down(entry.epsilon.lower)}"
         )
-    click.echo(f"\n{folder / 'roc.png'}")
-    return code
+    click.echo(f"\n{record.pdf}")
+    return 4 if above else 0

@@ -1,6 +1,5 @@
 """`audit epsilon`: the estimators for anyone's table of scores."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,16 +7,10 @@ from typing import Any
 import click
 import numpy as np
 
-from audit.statistics.estimators.bayesian import bound_epsilon_bayesian
-from audit.statistics.estimators.clopper_pearson import bound_epsilon_clopper_pearson
 from audit.statistics.estimators.coin_curve import refute_curve_from_coins
 from audit.statistics.estimators.curve import CurveTest, refute_curve
 from audit.statistics.estimators.evidence import RecordEvidence, RunEvidence
-from audit.statistics.estimators.gaussian import bound_epsilon_gaussian
-from audit.statistics.estimators.one_run import bound_epsilon_one_run_records
-from audit.statistics.estimators.one_run_dp import bound_epsilon_one_run_dp
-from audit.statistics.estimators.one_run_fdp import bound_epsilon_one_run_fdp
-from audit.statistics.estimators.paper_style import estimate_epsilon_paper_style
+from audit.statistics.estimators.named import FOR_RECORDS, FOR_RUNS
 from audit.statistics.estimators.single_run import splits_one_run
 from audit.statistics.estimators.table import Columns, read_evidence
 from audit.statistics.estimators.thresholds import Fixed, Grid, MedianOfSplits, Split, ThresholdChoice
@@ -27,18 +20,6 @@ from reports.records.schema import EpsilonBound, dump
 from reports.words.coin_test import describe_coin_test
 from reports.words.rounding import down, up
 
-Estimator = Callable[..., EpsilonBound]
-FOR_RUNS: dict[str, Estimator] = {
-    "clopper-pearson": bound_epsilon_clopper_pearson,
-    "gaussian": bound_epsilon_gaussian,
-    "bayesian": bound_epsilon_bayesian,
-    "paper-style": estimate_epsilon_paper_style,
-}
-FOR_RECORDS: dict[str, Estimator] = {
-    "one-run": bound_epsilon_one_run_records,
-    "one-run-dp": bound_epsilon_one_run_dp,
-    "one-run-fdp": bound_epsilon_one_run_fdp,
-}
 NEEDS_DELTA = ("gaussian", "family", "one-run-fdp")
 REFUTED = 4
 

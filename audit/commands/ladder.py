@@ -19,18 +19,13 @@ def ladder(**flags: Any) -> int:
     same ε. Exit 4 if any level refutes the claim, or certifies more than --fail-above.
     """
     spec, limits = build(Ladder, flags), check_limits(flags)
-    import pandas as pd
-
-    from audit.engine.store import explain_failure
-    from audit.games.ladder import keep_ladder, run_ladder
-    from audit.games.membership.pipeline import draw
+    from audit.games.ladder import audit_ladder
     from reports.records import schema
     from reports.words.rounding import down, percent, up
 
-    report, rungs = run_ladder(spec, where_of(flags), say)
-    record, directory = keep_ladder(report, rungs, confidence=spec.confidence, trials=spec.trials)
-    with explain_failure(directory.pdf), directory.held():
-        draw(directory, record, pd.read_parquet(directory.scores), None)
+    record = audit_ladder(spec, where_of(flags), say)
+    rungs = record.ladder
+    assert rungs is not None
     if flags["as_json"]:
         click.echo(schema.dump(rungs), nl=False)
     else:
@@ -40,6 +35,6 @@ def ladder(**flags: Any) -> int:
                 f"{row.level:<11} {row.verdict:<12} ε ≥ {down(row.lower):<6} ({percent(row.confidence)} confidence, "
                 f"δ = {row.delta:g}, ceiling {down(row.ceiling)}); {claim}"
             )
-        click.echo(f"\n{directory.pdf}")
+        click.echo(f"\n{record.pdf}")
     above = any(row.lower > limit for row in rungs.rows for limit in limits)
     return 4 if above or any(row.verdict == "REFUTED" for row in rungs.rows) else 0

@@ -16,6 +16,8 @@ from condensers.errors import BadData, BadInput, Incomplete
 from reports.documents.comparison import build_comparison
 from reports.documents.kinds import AuditMaterial, build_document
 from reports.documents.visual import NearestMaterial
+from reports.records.attacks import CompareReport
+from reports.records.grid import GridReport
 from reports.records.kinds import AnyRecord, AuditRecord
 from reports.records.visual import NearestReport
 from reports.render.html import write_html
@@ -96,12 +98,14 @@ def _compare(runs: Sequence[Run], formats: Sequence[str], folder: Path, wish: Wi
     for directory, record in runs:
         if isinstance(record, NearestReport):
             raise BadInput(f"RUN_DIR {directory.path}: tested nothing, so it cannot be compared; give it by itself")
+        if isinstance(record, GridReport | CompareReport):
+            raise BadInput(f"RUN_DIR {directory.path}: holds several audits; give the directories of single ones")
         records.append(record)
 
     def materials() -> Iterator[AuditMaterial]:
         for directory, record in runs:
             material = material_of(directory, record, wish)
-            if not isinstance(material, NearestMaterial):
+            if not isinstance(material, NearestMaterial | GridReport | CompareReport):
                 yield material
 
     written = {}

@@ -1,76 +1,41 @@
 """`audit theory`: the propositions of Dong et al. (arXiv:2206.00240), tested by running the condenser."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
+from audit.commands.attack import say, where_of
+from audit.commands.workers import with_workers
+from audit.specs.options import build, with_fields
+from audit.specs.theory import Theory
+
 
 @click.command("theory")
-@click.option("--dataset", default="digits", show_default=True, help="A name of `audit data`, an .npz or a folder.")
-@click.option("--data-root", type=click.Path(path_type=Path), help="Where data sets lie.")
-@click.option("--records", type=int, default=500, show_default=True, help="Records to condense, all classes together.")
-@click.option("--ipc", "ipcs", type=int, multiple=True, default=(2, 4), show_default=True,
-              help="Images per class; may be repeated.")  # fmt: skip
-@click.option("--iterations", type=int, default=150, show_default=True, help="Steps of distribution matching.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything.")
+@with_fields(Theory)
+@with_workers
+@click.option("--data-root", type=click.Path(path_type=Path), help="Folder of data sets.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("runs/theory"), show_default=True,
-              help="Folder for the figures.")  # fmt: skip
+              help="Folder for the figures and finished condensations.")  # fmt: skip
 @click.option("--show-records", is_flag=True, help="Also draw images that started from real records.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def theory(**flags: Any) -> None:
     """Do the barycentres of S and T meet, does the closed form hold, how far does one record pull?
 
     Distribution matching without augmentation, with linear, ReLU and convolutional extractors. Draws the curves of
-    Figure 7, the pictures of Figure 6 and the leave-one-out bound (35) against what was measured.
+    Figure 7, the pictures of Figure 6 and the leave-one-out bound (35) against what was measured. The same command
+    goes on after an interruption.
     """
-    from audit.data.load import load_pool
-    from audit.games.theory import TheoryConfig, as_record, examine
+    spec, where = build(Theory, flags), where_of(flags)
+    from audit.games.run import run
+    from audit.games.theory.examine import as_record
 
-    config = TheoryConfig(ipcs=tuple(flags["ipcs"]), iterations=flags["iterations"], seed=flags["seed"])
-    pool = load_pool(flags["dataset"], data_root=flags["data_root"], records=flags["records"])
-    report = examine(pool, config, lambda line: print(f"audit: {line}", file=sys.stderr, flush=True))
-    figures = _draw(report, flags["out"], pool, show_records=flags["show_records"])
+    report = run(spec, where, say)
     if flags["as_json"]:
-        click.echo(json.dumps({**as_record(report), "figures": [str(path) for path in figures]}, indent=2))
+        click.echo(json.dumps(as_record(report), indent=2))
     else:
-        click.echo(_for_people(report) + "\n" + "\n".join(f"wrote {path}" for path in figures))
-
-
-def _draw(report: Any, out: Path, pool: Any, *, show_records: bool) -> list[Path]:
-    from audit.engine.store import explain_failure, write_atomically
-    from reports.figures.theory import draw_distances, draw_images, draw_leave_one_out
-
-    with explain_failure(out):
-        out.mkdir(parents=True, exist_ok=True)
-    extractors = list(dict.fromkeys(entry.extractor for entry in report.condensations))
-    of = {name: [entry for entry in report.condensations if entry.extractor == name] for name in extractors}
-    curves = {name: {(e.init, e.ipc): e.distances for e in entries} for name, entries in of.items()}
-    pulls = {
-        name: [
-            (f"{e.init}, {e.ipc}, {one.left_out}", one.largest_shift, one.closed_form, one.bound)
-            for e in entries
-            for one in e.leave_one_out
-        ]
-        for name, entries in of.items()
-    }
-    largest = max(report.config.ipcs)
-    panels = {
-        f"{entry.extractor}\nfrom {'noise' if entry.init == 'random' else 'records'}": entry.images
-        for entry in report.condensations
-        if entry.ipc == largest and (entry.init == "random" or show_records)
-    }
-    drawings = {
-        "figure7.png": lambda path: draw_distances(path, curves),
-        "leave_one_out.png": lambda path: draw_leave_one_out(path, pulls),
-    }
-    if pool.images.ndim == 4:
-        drawings["figure6.png"] = lambda path: draw_images(path, panels, pool.num_classes)
-    for name, draw in drawings.items():
-        write_atomically(out / name, draw)
-    return [out / name for name in drawings]
+        click.echo(_for_people(report) + "\n" + "\n".join(f"wrote {path}" for path in report.figures))
 
 
 def _for_people(report: Any) -> str:

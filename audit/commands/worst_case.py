@@ -1,11 +1,12 @@
-"""`audit worst-case`: does a private method keep what its ledger claims, where the adversary chooses the records?"""
+"""`audit worst-case`: does a method keep what is claimed for it, where the adversary chooses the records?"""
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
+from audit.commands.attack import say
+from audit.commands.workers import executor_of, with_workers
 from audit.specs.options import build, with_fields
 from audit.specs.worst_case import WorstCase
 
@@ -19,49 +20,71 @@ from audit.specs.worst_case import WorstCase
     show_default=True,
     help="Folder that holds run directories; the record is kept in worst-case-METHOD-DIGEST/report.json.",
 )
+@click.option("--data-root", type=click.Path(path_type=Path), help="Folder in which data sets lie.")
+@with_workers
 @click.option("--json", "as_json", is_flag=True, help="Print the record of the audit as JSON.")
-def worst_case(out: Path, as_json: bool, **flags: Any) -> int:
-    """The transcript level: the adversary chooses neighbouring pools and sees every noisy sum.
+def worst_case(out: Path, data_root: Path | None, as_json: bool, **flags: Any) -> int:
+    """The adversary chooses neighbouring pools and sees what is released, or every noisy sum besides.
 
-    Runs of the real code, with and without one record, are told apart by their likelihood ratio. Headline: the
-    verdict against the whole trade-off curve of the ledger (exit 4 if refuted), and the tightness, which is the ε that
-    was certified over the ε that PLD proves. Ends with the path of a PDF; an HTML page stands beside it.
+    Runs of the real code, with and without one record, are told apart by the likelihood ratio of what passed the door
+    and by learned scores of what is released. A method that uses the door must keep its contracts (exit 4 if broken),
+    its noise is tested, and the verdict is held against the whole trade-off curve of the ledger or of --claim (exit 4
+    if refuted; 3 if nothing could be tested). Ends with the path of a PDF; an HTML page stands beside it.
     """
     spec = build(WorstCase, flags)
     from audit.engine.where import Where
     from audit.games.run import run
     from reports.records import schema
 
-    report = run(spec, Where(out=out), lambda line: print(f"audit: {line}", file=sys.stderr, flush=True))
+    report = run(spec, Where(out=out, executor=executor_of(flags), data_root=data_root), say)
     click.echo(schema.dump(report) if as_json else _for_people(report), nl=not as_json)
-    return 4 if report.verdict == "REFUTED" else 0
+    return EXIT_CODES.get(report.verdict, 0)
+
+
+EXIT_CODES = {"REFUTED": 4, "CONTRACT BROKEN": 4, "NOISE NOT AS CLAIMED": 4, "NOTHING TESTED": 3}
+SHOWN = 8  # learned scores, those with the smallest p
 
 
 def _for_people(report: Any) -> str:
     from reports.words.rounding import down, percent, up
 
-    claimed, headline = report.claimed, report.epsilon
-    tightness = (
-        f"none: {report.tightness_reason}"
-        if report.tightness is None
-        else f"{down(report.tightness, 3)}  (epsilon of the family bound over the epsilon that PLD proves)"
-    )
-    lines = [
-        f"{report.verdict}  {report.verdict_reason}",
-        "",
-        f"claimed        epsilon {up(claimed.epsilon_pld, 3)} (PLD), {up(claimed.epsilon_rdp, 3)} (RDP) at delta "
-        f"{claimed.delta:g}, from the {claimed.source}",
-        f"tightness      {tightness}",
-        f"canary         uses {report.canary_typical_length:.1%} of the clipping norm, at least "
-        f"{down(100 * report.canary_length, 1)}% in every release",
+    claimed, lines = report.claimed, [f"{report.verdict}  {report.verdict_reason}", ""]
+    if claimed is not None:
+        rdp = "" if claimed.epsilon_rdp is None else f", {up(claimed.epsilon_rdp, 3)} (RDP)"
+        lines.append(
+            f"claimed        epsilon {up(claimed.epsilon_pld, 3)} (PLD){rdp} at delta "
+            f"{claimed.delta:g}, from the {claimed.source}"
+        )
+    if report.epsilon.num_trials:
+        tightness = (
+            f"none: {report.tightness_reason}"
+            if report.tightness is None
+            else f"{down(report.tightness, 3)}  (epsilon of the family bound over the epsilon that PLD proves)"
+        )
+        lines.append(f"tightness      {tightness}")
+    if report.ledger:
+        lines.append(
+            f"canary         uses {report.canary_typical_length:.1%} of the clipping norm, at least "
+            f"{down(100 * report.canary_length, 1)}% in every release"
+        )
+    lines += [
+        f"contract       {check.name}: {({True: 'held', False: 'NOT HELD', None: 'not checked'})[check.held]}"
+        for check in report.contracts
     ]
+    if report.noise is not None:
+        lines.append(f"noise          p = {report.noise.p_value:.2g} ({report.noise.worst})")
     lines += [
         f"{bound.estimator:<17}epsilon >= {down(bound.lower, 3)}  ({percent(bound.confidence)} confidence, "
         f"{bound.num_trials} tested runs, ceiling {down(bound.ceiling)})"
         for bound in report.bounds
+        if bound.num_trials
     ]
+    declared = [attempt for attempt in report.attempts if not attempt.score.endswith(")")]
+    learned = [attempt for attempt in report.attempts if attempt.score.endswith(")")]
+    smallest = declared + sorted(learned, key=lambda attempt: attempt.test.p_value)[:SHOWN]
     lines += [
-        f"{attempt.score + ', canary ' + attempt.design:<30}p = {attempt.test.p_value:.2g}"
-        for attempt in report.attempts
+        f"{attempt.score + ', canary ' + attempt.design:<50} p = {attempt.test.p_value:.2g}" for attempt in smallest
     ]
-    return "\n".join([*lines, "", headline.assumptions[-1], report.pdf])
+    if len(learned) > SHOWN:
+        lines.append(f"{len(learned) - SHOWN} other learned scores, p no smaller")
+    return "\n".join([*lines, "", report.epsilon.assumptions[-1], report.pdf])

@@ -1,27 +1,30 @@
-"""Finished parts of `audit utility`, kept so that an interruption loses none of them.
+"""Cells: finished parts of a result, each in a file of its own, so that an interruption loses none of them.
 
-A cell is one condensation or the networks of one kind trained on one set. Its file is named by a digest of everything
-that decides it (data, set, recipe, method with its settings, seed, device, threads, versions), appears whole or not at
-all, and carries its checksum: one that is not what was written is said and computed again. Only seconds depend on when
-a cell was computed.
+A cell is named by a digest of everything that decides it (data, settings, seed, device, threads, versions), appears
+whole or not at all, and carries its checksum: one that is not what was written is said and computed again. Cells that
+are missing are units of work for an executor. Another result that needs the same cell takes it.
 """
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, Protocol
 
 import torch
 from torch import Tensor
 
+from audit.engine.executor import Executor, OnProgress, Work, suited
 from audit.engine.store import DamagedShard, explain_failure, read_tensors, write_tensors, write_text
+from condensers.errors import Incomplete
 
 FOLDER = "cells"
-Result = TypeVar("Result")
 
 
 def tensor_digest(*tensors: Tensor) -> str:
+    """Of types, shapes and bytes."""
     digest = hashlib.sha256()
     for tensor in tensors:
         digest.update(f"{tensor.dtype} {tuple(tensor.shape)}".encode())
@@ -29,79 +32,105 @@ def tensor_digest(*tensors: Tensor) -> str:
     return digest.hexdigest()
 
 
-def _nothing() -> None:
-    """What is done on finding a cell, unless said otherwise."""
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """A part of a result, by the digest of the facts that decide it; it holds numbers or tensors by name."""
+
+    digest: str
+    holds: Literal["numbers", "tensors"]
+    facts: dict[str, Any] = field(compare=False, repr=False)
+
+    @staticmethod
+    def of(facts: dict[str, Any], holds: Literal["numbers", "tensors"]) -> "Cell":
+        """The cell that these facts decide."""
+        digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+        return Cell(digest=digest, holds=holds, facts=facts)
+
+    @property
+    def file(self) -> str:
+        """Its place below the folder of the result."""
+        return f"{FOLDER}/{self.digest[:24]}.{'json' if self.holds == 'numbers' else 'safetensors'}"
+
+    def read(self, folder: Path) -> dict[str, Any]:
+        """What it holds; DamagedShard if that is not what was written."""
+        path = folder / self.file
+        if self.holds == "tensors":
+            return read_tensors(path, digest=self.digest)
+        try:
+            kept = json.loads(path.read_text(encoding="utf-8"))
+            if kept["digest"] != self.digest or kept["sha256"] != _checksum(kept["result"]):
+                raise DamagedShard(f"{path} does not match its checksum")
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise DamagedShard(f"{path} cannot be read ({error})") from None
+        return kept["result"]
+
+    def write(self, folder: Path, result: dict[str, Any]) -> None:
+        """Put it in place, whole."""
+        path = folder / self.file
+        with explain_failure(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        if self.holds == "tensors":
+            write_tensors(path, result, digest=self.digest)
+            return
+        kept = {"digest": self.digest, "facts": self.facts, "result": result, "sha256": _checksum(result)}
+        write_text(path, json.dumps(kept, sort_keys=True, indent=1, allow_nan=False) + "\n")
+
+
+class CellWork(Work, Protocol):
+    """Work whose units are cells."""
+
+    @property
+    def cells(self) -> Sequence[Cell]:
+        """One for each unit."""
+        ...
 
 
 class Cells:
-    """The finished cells in a folder; `shared` are facts that decide all of them."""
+    """The finished cells of a folder, and who computes those that are missing."""
 
-    def __init__(self, folder: Path, shared: dict[str, Any], say: Callable[[str], None]) -> None:
-        self._folder, self._shared, self._say = folder, shared, say
+    def __init__(self, folder: Path, executor: Executor, say: Callable[[str], None]) -> None:
+        self._folder, self._executor, self._say = folder, executor, say
         self.num_found = self.num_computed = 0
 
-    def numbers(
-        self, facts: dict[str, Any], compute: Callable[[], dict[str, Any]], found: Callable[[], None] = _nothing
-    ) -> dict[str, Any]:
-        """What was measured under these facts, from its cell, and then `found` is called, or by `compute`."""
-        digest = self._digest(facts)
-        path = self._folder / f"{digest[:24]}.json"
-
-        def read() -> dict[str, Any]:
-            try:
-                kept = json.loads(path.read_text(encoding="utf-8"))
-                if kept["digest"] != digest or kept["sha256"] != _checksum(kept["result"]):
-                    raise DamagedShard(f"{path} does not match its checksum")
-            except (OSError, ValueError, KeyError, TypeError) as error:
-                raise DamagedShard(f"{path} cannot be read ({error})") from None
-            return kept["result"]
-
-        def write(result: dict[str, Any]) -> None:
-            kept = {"digest": digest, "facts": facts, "result": result, "sha256": _checksum(result)}
-            write_text(path, json.dumps(kept, sort_keys=True, indent=1, allow_nan=False) + "\n")
-
-        return self._cell(path, read, compute, write, found)
-
-    def tensors(
-        self, facts: dict[str, Any], compute: Callable[[], dict[str, Tensor]], found: Callable[[], None] = _nothing
-    ) -> dict[str, Tensor]:
-        """The tensors that these facts give, from their cell, and then `found` is called, or by `compute`."""
-        digest = self._digest(facts)
-        path = self._folder / f"{digest[:24]}.safetensors"
-        return self._cell(
-            path,
-            lambda: read_tensors(path, digest=digest),
-            compute,
-            lambda result: write_tensors(path, result, digest=digest),
-            found,
-        )
-
-    def _cell(
+    def gather(
         self,
-        path: Path,
-        read: Callable[[], Result],
-        compute: Callable[[], Result],
-        write: Callable[[Result], None],
-        found: Callable[[], None],
-    ) -> Result:
-        if path.exists():
-            try:
-                result = read()
-            except DamagedShard as damage:
-                self._say(f"damaged cell: {damage}; computing it again")
-            else:
-                self.num_found += 1
-                found()
-                return result
-        result = compute()
-        with explain_failure(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-        write(result)
-        self.num_computed += 1
-        return result
+        work: CellWork,
+        loaded: Any,
+        on_progress: OnProgress,
+        *,
+        found: Callable[[int], None] = lambda _: None,
+        seconds: Callable[[int], float] = lambda _: inf,
+    ) -> list[dict[str, Any]]:
+        """What all units of the work hold; `found` is told of those that were there.
 
-    def _digest(self, facts: dict[str, Any]) -> str:
-        return hashlib.sha256(json.dumps({**self._shared, **facts}, sort_keys=True).encode()).hexdigest()
+        `loaded` is what `work.load()` gives: where little is missing, by the `seconds` that a unit takes about, it is
+        computed with it in this process.
+        """
+        kept = [self._find(cell) for cell in work.cells]
+        missing = [unit for unit, result in enumerate(kept) if result is None]
+        for unit, result in enumerate(kept):
+            if result is not None:
+                self.num_found += 1
+                found(unit)
+        if missing:
+            executor = suited(self._executor, missing, loaded, sum(map(seconds, missing)))
+            executor.run(work, missing, self._folder, on_progress)
+        for unit in missing:
+            try:
+                kept[unit] = work.cells[unit].read(self._folder)
+            except DamagedShard as damage:
+                raise Incomplete(f"damaged cell: {damage}; run the same command again to redo it") from None
+            self.num_computed += 1
+        return [result for result in kept if result is not None]
+
+    def _find(self, cell: Cell) -> dict[str, Any] | None:
+        if not (self._folder / cell.file).exists():
+            return None
+        try:
+            return cell.read(self._folder)
+        except DamagedShard as damage:
+            self._say(f"damaged cell: {damage}; computing it again")
+            return None
 
 
 def _checksum(result: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@ in which their files belong, and a function to be told how far each of them is.
 """
 
 import contextlib
+import math
 import multiprocessing
 import os
 import queue
@@ -25,6 +26,7 @@ from condensers.errors import BadConfig, Incomplete
 
 OnProgress = Callable[[int, float], None]
 REPORT_EVERY = 0.3  # seconds, per worker
+WORTH_STARTING = 10.0  # seconds of work, of which starting workers that import torch takes a good part
 
 _work: Any = None
 _loaded: Any = None
@@ -54,7 +56,12 @@ class Work(Protocol):
 
 
 class Executor(Protocol):
-    """Computes units wherever it likes, and returns when the files of all of them are in `folder`."""
+    """Computes units wherever it likes, and returns when the files of all of them are in `folder`.
+
+    >>> import inspect
+    >>> list(inspect.signature(Executor.run).parameters)
+    ['self', 'work', 'units', 'folder', 'on_progress']
+    """
 
     def run(self, work: Work, units: Sequence[int], folder: Path, on_progress: OnProgress) -> None:
         """Raises Incomplete if workers are lost; finished units are kept."""
@@ -121,7 +128,15 @@ class Local:
 
 @dataclass(frozen=True)
 class InProcess:
-    """Computes in the calling process: for small work, where starting workers would take longer than the work."""
+    """Computes in the calling process: for small work, where starting workers would take longer than the work.
+
+    `loaded` is what the work would load, where the process has it already.
+
+    >>> InProcess().num_workers("cpu")
+    1
+    """
+
+    loaded: Any = None
 
     def num_workers(self, device: str) -> int:
         """This process."""
@@ -129,9 +144,15 @@ class InProcess:
 
     def run(self, work: Work, units: Sequence[int], folder: Path, on_progress: OnProgress) -> None:
         """Compute the units one after the other."""
-        loaded = work.load()
+        loaded = work.load() if self.loaded is None else self.loaded
         for unit in units:
             work.compute(loaded, unit, folder, partial(on_progress, unit))
+
+
+def suited(executor: Executor, units: Sequence[int], loaded: Any = None, seconds: float = math.inf) -> Executor:
+    """The executor; but this process where local workers would not pay: for one unit, or for `seconds` in all."""
+    alone = len(units) == 1 or seconds < WORTH_STARTING
+    return InProcess(loaded) if alone and isinstance(executor, Local) else executor
 
 
 def num_cores() -> int:

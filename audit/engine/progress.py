@@ -1,7 +1,10 @@
-"""Progress on stderr: a bar with the time left, or plain lines where stderr is not a terminal."""
+"""Progress: a bar with the time left, or plain lines where stderr is not a terminal or somebody else is listening."""
 
+import contextlib
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from types import TracebackType
 
 from rich.console import Console
@@ -10,6 +13,29 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 PLAIN_SECONDS = 15.0
 # Share of the work before which the start of the workers would spoil an estimate of the time left.
 ESTIMATE_FROM = 0.05
+Tell = Callable[[str], None]
+
+
+def on_stderr(line: str) -> None:
+    """To the person at the terminal."""
+    print(f"audit: {line}", file=sys.stderr, flush=True)
+
+
+def unheard(line: str) -> None:
+    """To nobody."""
+
+
+_tell: ContextVar[Tell] = ContextVar("tell", default=on_stderr)
+
+
+@contextlib.contextmanager
+def listening(tell: Tell) -> Iterator[None]:
+    """Progress within the block goes to `tell`, line by line; to stderr it goes as a bar, if that is a terminal."""
+    before = _tell.set(tell)
+    try:
+        yield
+    finally:
+        _tell.reset(before)
 
 
 class ProgressBar:
@@ -22,7 +48,7 @@ class ProgressBar:
         self._bar: Progress | None = None
 
     def __enter__(self) -> "ProgressBar":
-        if sys.stderr.isatty():
+        if _tell.get() is on_stderr and sys.stderr.isatty():
             self._bar = Progress(
                 TextColumn("{task.description}"),
                 BarColumn(),
@@ -36,7 +62,7 @@ class ProgressBar:
             self._bar.start()
             self._task = self._bar.add_task(self._title, total=sum(self._sizes.values()))
         else:
-            print(f"audit: {self._title}", file=sys.stderr, flush=True)
+            _tell.get()(self._title)
         return self
 
     def __exit__(
@@ -58,4 +84,4 @@ class ProgressBar:
             share = completed / sum(self._sizes.values())
             left = (now - self._started) * (1 - share) / share if share >= ESTIMATE_FROM else None
             told = "" if left is None else f", about {left:.0f} s left"
-            print(f"audit: {share:.0%}{told}", file=sys.stderr, flush=True)
+            _tell.get()(f"{share:.0%}{told}")

@@ -142,6 +142,11 @@ def write_text(path: Path, text: str) -> None:
     write_atomically(path, lambda temporary: _write_bytes(temporary, text.encode()))
 
 
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file whose content was made elsewhere."""
+    write_atomically(path, lambda temporary: _write_bytes(temporary, content))
+
+
 def write_tensors(path: Path, tensors: dict[str, Tensor], *, digest: str, condensation: str = "") -> None:
     """Write a shard or a checkpoint."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}

@@ -8,9 +8,11 @@ from audit.engine.executor import Executor, Local
 
 @dataclass(frozen=True, kw_only=True)
 class Where:
-    """Folders and workers of a run."""
+    """Folders and workers of a run; `weights` are files with backbones of LPIPS, which `download` lets it fetch."""
 
     out: Path
     executor: Executor = field(default_factory=Local)
     data_root: Path | None = None
     show_records: bool = False
+    weights: tuple[Path, ...] = ()
+    download: bool = False

@@ -5,36 +5,38 @@ records have none with them or none without them; entries with equally many fit 
 """
 
 import hashlib
-import json
 import re
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from attacks.registry import Observations, get_attack
+from audit.engine.pages import write_pages
 from audit.engine.store import RunDirectory, explain_failure, write_text
 from audit.engine.where import Where
+from audit.games.membership.audited import audited_pool
 from audit.games.membership.config import AuditConfig
 from audit.games.membership.crossfit import cross_fit_runs
 from audit.games.membership.draws import per_draw, scores_by_draw
 from audit.games.membership.headline import bound_coins
 from audit.games.membership.intervals import measure_test_runs
-from audit.games.membership.pipeline import load_shards
+from audit.games.membership.request import resolved_as
 from audit.games.membership.resolve import resolve_config
+from audit.games.membership.runs import load_shards
 from audit.games.membership.shard import game_of
 from audit.games.membership.signals import labels_given, level_signals
-from audit.games.membership.summary import reproduction_command
 from audit.games.run import run
 from audit.specs.membership import Compare, as_lira
 from condensers.errors import BadConfig
 from condensers.pool import Pool
 from condensers.registry import get_method, require_set
-from reports.figures.curves import write_curves
-from reports.records.schema import EpsilonBound, Roc
+from reports.documents.attacks import build_attacks
+from reports.records import schema
+from reports.records.attacks import ComparedAttack, CompareReport
+from reports.records.scope import describe_scope
 
-SCHEMA = "condensation-audit/compare/1"
 DEFAULT_ENTRIES = "loss:model,rmia:model:4,lira:model:16,lira:model,rmia:set:16,lira:set:16,lira:set"
 
 
@@ -48,24 +50,6 @@ class Entry:
 
     def __str__(self) -> str:
         return f"{self.attack}:{self.level}" + ("" if self.fit_runs is None else f":{self.fit_runs}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Compared:
-    """What one entry showed. `num_fit_runs` are those of one public draw, which is what the attack on a set learns
-    from; `num_records` are those with a fit run on either side, in every draw."""
-
-    attack: str
-    level: str
-    num_fit_runs: int
-    num_records: int
-    roc: Roc
-    epsilon: EpsilonBound
-
-    @property
-    def label(self) -> str:
-        needs = f"{self.num_fit_runs} shadows" if self.num_fit_runs else "no shadows"
-        return f"{self.attack}, {self.level}, {needs}"
 
 
 def parse_entries(text: str) -> tuple[Entry, ...]:
@@ -90,8 +74,8 @@ def parse_entries(text: str) -> tuple[Entry, ...]:
     return tuple(entries)
 
 
-def run_comparison(spec: Compare, where: Where, say: Callable[[str], None]) -> Path:
-    """Run or resume the condensations as LiRA does, score every entry, write figure and record; their folder."""
+def run_comparison(spec: Compare, where: Where, say: Callable[[str], None]) -> CompareReport:
+    """Run or resume the condensations as LiRA does, score every entry, write record and pages; the record."""
     entries = parse_entries(spec.attacks or DEFAULT_ENTRIES)
     if any(entry.level == "set" for entry in entries):
         require_set(get_method(spec.method), "compare attacks at level model: --attacks lira:model,rmia:model")
@@ -104,6 +88,7 @@ def run_comparison(spec: Compare, where: Where, say: Callable[[str], None]) -> P
     for entry in entries:
         if entry.fit_runs is not None and entry.fit_runs > available:
             raise BadConfig(f"--attacks {entry}: there are {available} fit runs{per_draw(config)}; raise --shadows")
+    pool = audited_pool(config, pool)
     report = run(shadows, where, say)
     directory = RunDirectory(Path(report.run_directory))
     shards = load_shards(directory, config, ("signals", "images", "labels"))
@@ -113,24 +98,31 @@ def run_comparison(spec: Compare, where: Where, say: Callable[[str], None]) -> P
     folder = directory.path.with_name(
         config.directory_name.replace("lira-", "compare-", 1).replace(config.digest, digest)
     )
-    with explain_failure(folder):
-        folder.mkdir(exist_ok=True)
-    record = {
-        "schema": SCHEMA,
-        "command": reproduction_command(config, f"compare --attacks {named}"),
-        "digest": digest,
-        "method": config.method,
-        "dataset": config.dataset,
-        "entries": [{"label": one.label, **asdict(one)} for one in compared],
-    }
-    write_text(folder / "report.json", json.dumps(record, sort_keys=True, indent=2) + "\n")
-    write_curves([(one.label, one.roc) for one in compared], f"{config.method}, {config.dataset}", folder / "roc.png")
-    return folder
+    directory = RunDirectory(folder)
+    directory.create()
+    record = CompareReport(
+        command=resolved_as(Compare, config, attacks=named).command(),
+        method=config.method,
+        dataset=config.dataset,
+        scope="" if report.scope is None else describe_scope(report.scope),
+        entries=tuple(compared),
+        config=asdict(config),
+        versions=config.versions,
+        digest=digest,
+        run_directory=folder.name,
+        pdf="report.pdf",
+    )
+    with directory.held():
+        write_text(directory.report, schema.dump(record))
+        say("drawing the report")
+        with explain_failure(directory.pdf):
+            write_pages(build_attacks(record), directory)
+    return replace(record, run_directory=str(folder), pdf=str(directory.pdf))
 
 
 def _score(
     entry: Entry, config: AuditConfig, pool: Pool, shards: dict[str, np.ndarray], tries: int, say: Callable[[str], None]
-) -> Compared:
+) -> ComparedAttack:
     attack = get_attack(entry.attack)
     game = game_of(config, pool.num_records)
     available = len(game.fit_runs_of(0)) if attack.needs_fit_runs else 0
@@ -156,7 +148,8 @@ def _score(
 
     scores = scores_by_draw(config, score)
     fitted = cross_fit_runs(attack, attack.config(), entry.level, config, pool, shards, fit_runs)
-    return Compared(
+    return ComparedAttack(
+        label=f"{entry.attack}, {entry.level}, {f'{num_fit} shadows' if num_fit else 'no shadows'}",
         attack=entry.attack,
         level=entry.level,
         num_fit_runs=num_fit,

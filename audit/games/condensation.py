@@ -11,43 +11,30 @@ accounted releases and of nothing else. What no mechanism protects is drawn from
 
 import hashlib
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
-
-import torch
+from typing import TypeVar
 
 from audit.data.load import pool_checksum
 from audit.engine.checkpoints import Tracker
 from audit.engine.progress import ProgressBar
 from audit.engine.store import RunDirectory
 from audit.games import settings
+from audit.games.contracts import Bench, broken, check_contracts
+from audit.games.full_pool import Condensation, condense_all, true_class_sizes
 from audit.games.membership.coins import ColumnOfCoins
 from audit.games.membership.game import nominal_class_sizes
 from audit.games.membership.resolve import check_extractor, check_sizes, settle_noise, should_compile
-from condensers.errors import BadConfig, Incomplete
+from condensers.errors import BrokenContract, Incomplete
 from condensers.initial import check_real_start
 from condensers.ledger import Ledger
 from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import Randomness
-from condensers.registry import Method, Track, condense_runs, require_set, untracked
+from condensers.registry import Method, require_set
 
 Published = TypeVar("Published")
 FIRST_RUN_BY_COINS = 1 << 40
-
-
-@dataclass(frozen=True, kw_only=True)
-class Condensation:
-    """A method with its complete configuration, for one pool."""
-
-    method: Method
-    config: Any
-    class_sizes: tuple[float, ...]
-
-
-def true_class_sizes(pool: Pool) -> tuple[float, ...]:
-    return tuple(float(records.stop - records.start) for records in pool.class_slices)
+CLASSES_CHECKED = 2  # of a method's contracts before a release: enough to show what one class does to another
 
 
 def resolve_condensation(
@@ -62,12 +49,16 @@ def resolve_condensation(
     changes: dict[str, str],
     compiled: str = "off",
     by_coins: bool = False,
+    audited: Sequence[int] | None = None,
 ) -> Condensation:
-    """Check and complete the method's settings; with `epsilon`, calibrate its noise. `by_coins`: half are in."""
+    """Check and complete the method's settings; with `epsilon`, calibrate its noise.
+
+    `by_coins`: half are in or, where only some are `audited`, half of these and all others.
+    """
     require_set(method, "it can be attacked: audit lira")
     size = settings.resolve_ipc(pool, ipc, None)
     config = settings.resolve_method(method, preset, pool, ipc=size, init=init, changes=changes)
-    sizes = nominal_class_sizes(pool) if by_coins else true_class_sizes(pool)
+    sizes = nominal_class_sizes(pool, audited) if by_coins else true_class_sizes(pool)
     check_real_start(sizes, ipc=size, init=vars(config).get("init"))
     config = settle_noise(method, config, sizes, epsilon=epsilon, delta=delta, changes=changes)
     values = dict(vars(config))
@@ -76,35 +67,6 @@ def resolve_condensation(
     if "compiled" in values:
         config = method.config(**{**values, "compiled": should_compile(compiled, values, pool, 1)})
     return Condensation(method=method, config=config, class_sizes=sizes)
-
-
-def condense_all(
-    condensation: Condensation,
-    pool: Pool,
-    randomness: Randomness,
-    track: Track = untracked,
-    chosen: ColumnOfCoins | None = None,
-) -> tuple[CondensedBatch, Ledger | None]:
-    """Condense everybody, or who was chosen, once for each run of `randomness`."""
-    shape, device = (len(randomness.runs), pool.num_records), pool.images.device
-    if chosen is None:
-        included = torch.ones(shape, dtype=torch.bool, device=device)
-    else:
-        included = torch.from_numpy(chosen.members).to(device).expand(shape)
-    batch, ledger = condense_runs(
-        condensation.method,
-        pool,
-        included,
-        condensation.config,
-        class_sizes=condensation.class_sizes,
-        randomness=randomness,
-        track=track,
-    )
-    if not bool(batch.images.isfinite().all() & batch.labels.isfinite().all()):
-        raise BadConfig(
-            f"{condensation.method.name} diverged: its images are not finite; choose a smaller --set learning_rate"
-        )
-    return batch, ledger
 
 
 def condense_for_release(
@@ -118,6 +80,7 @@ def condense_for_release(
     chosen: ColumnOfCoins | None = None,
 ) -> Published:
     """Condense once and publish, with checkpoints in `out` until then; the same command goes on if interrupted."""
+    check_before_release(condensation, pool)
     directory = RunDirectory(out)
     directory.create()
     name, private = condensation.method.name, condensation.method.private
@@ -144,9 +107,21 @@ def condense_for_release(
     return published
 
 
-def check_seed(seed: int) -> None:
-    if not 0 <= seed < 1 << 63:
-        raise BadConfig(f"--seed {seed}: must lie in 0…2^63 − 1")
+def check_before_release(condensation: Condensation, pool: Pool) -> None:
+    """Refuse a private method that breaks a contract of the door, on small pools and few steps of its own."""
+    method = condensation.method
+    if not method.private:
+        return
+    small = method.presets.get("worst-case", {})
+    kept = {name: value for name, value in vars(condensation.config).items() if name not in small}
+    config = method.config(**kept | small)
+    sizes = tuple(max(float(size), float(getattr(config, "batch", 1))) for size in condensation.class_sizes)
+    few = sizes[:CLASSES_CHECKED] if "auxiliary" not in vars(config) else sizes
+    shape, auxiliary = tuple(pool.images.shape[1:]), None if pool.auxiliary is None else pool.auxiliary.cpu()
+    bench = Bench(method=method, config=config, class_sizes=few, input_shape=shape, seed=0, auxiliary=auxiliary)
+    found = broken(check_contracts(bench))
+    if found is not None:
+        raise BrokenContract(f"{method.name}: {found.sentence} Nothing was released.")
 
 
 def _digest(condensation: Condensation, pool: Pool, seed: int, chosen: ColumnOfCoins | None) -> str:

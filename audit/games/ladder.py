@@ -12,11 +12,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from audit.engine.store import RunDirectory, write_atomically, write_text
+import pandas as pd
+
+from audit.engine.store import RunDirectory, explain_failure, write_atomically, write_text
 from audit.engine.where import Where
 from audit.games.membership.config import AuditConfig
+from audit.games.membership.pipeline import draw
+from audit.games.membership.request import resolved_as
 from audit.games.membership.reuse import link_or_copy
-from audit.games.membership.summary import reproduction_command
 from audit.games.run import run
 from audit.specs.membership import Ladder as LadderSpec
 from audit.specs.membership import as_lira
@@ -27,6 +30,15 @@ from reports.records import schema
 from reports.records.schema import Ladder, LadderRow
 
 LEVELS = ("model", "set", "transcript")
+
+
+def audit_ladder(spec: LadderSpec, where: Where, say: Callable[[str], None]) -> schema.Report:
+    """Run or resume all levels, keep the ladder in a directory of its own and draw it; its record."""
+    report, rungs = run_ladder(spec, where, say)
+    record, directory = keep_ladder(report, rungs, confidence=spec.confidence, trials=spec.trials)
+    with explain_failure(directory.pdf), directory.held():
+        draw(directory, record, pd.read_parquet(directory.scores), None)
+    return replace(record, run_directory=str(directory.path), pdf=str(directory.pdf))
 
 
 def run_ladder(spec: LadderSpec, where: Where, say: Callable[[str], None]) -> tuple[schema.Report, Ladder]:
@@ -86,9 +98,7 @@ def keep_ladder(
     directory.create()
     for kept in (source.scores, source.shard(0)):
         write_atomically(directory.path / kept.relative_to(source.path), partial(link_or_copy, kept))
-    command = reproduction_command(
-        replace(config, confidence=confidence), "ladder" if trials is None else f"ladder --trials {trials}"
-    )
-    record = replace(stored, command=command, digest=digest, run_directory=name, ladder=ladder)
+    asked = resolved_as(LadderSpec, config, confidence=confidence, trials=trials)
+    record = replace(stored, command=asked.command(), digest=digest, run_directory=name, ladder=ladder)
     write_text(directory.report, schema.dump(record))
     return record, directory

@@ -19,7 +19,9 @@ from reports.documents.kinds import AnyMaterial
 from reports.documents.membership import MembershipMaterial, gather_membership
 from reports.documents.visual import NearestMaterial, VisualMaterial
 from reports.documents.worst_case import WorstCaseMaterial
+from reports.records.attacks import CompareReport
 from reports.records.gallery import Gallery, Pictures
+from reports.records.grid import GridReport
 from reports.records.kinds import AnyRecord, load_record
 from reports.records.schema import Report
 from reports.records.visual import NearestReport, VisualReport
@@ -71,6 +73,8 @@ def material_of(directory: RunDirectory, report: AnyRecord, wish: Wish) -> AnyMa
             return NearestMaterial(report=report, pictures=_pictures(directory, report, wish))
         case WorstCaseReport():
             return _worst_case(directory, report, wish)
+        case GridReport() | CompareReport():
+            return report
 
 
 def _membership(directory: RunDirectory, report: Report, wish: Wish) -> MembershipMaterial:

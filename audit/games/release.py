@@ -9,7 +9,7 @@ wherever a draw that concerns single records hangs on it.
 import io
 import json
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,23 +19,92 @@ from PIL import Image
 from safetensors.torch import save
 from torch import Tensor
 
-import audit
 from audit.accounting.events import neighbouring_relation
 from audit.accounting.ledger import claim_from_ledger, ledger_event
+from audit.data.auxiliary import attach_auxiliary
+from audit.data.load import load_pool
+from audit.data.split import hold_out
 from audit.engine.store import explain_failure, write_atomically, write_text
-from audit.games.condensation import Condensation
+from audit.engine.where import Where
+from audit.games import settings
+from audit.games.condensation import condense_for_release, resolve_condensation
+from audit.games.full_pool import Condensation
+from audit.games.membership.coins import choose_members
+from audit.games.membership.resolve import own_settings
 from audit.games.settings import versions
 from audit.sets.synthetic import digest_of
-from condensers.errors import BadConfig, BadData
+from audit.specs.condense import Condense
+from audit.version import __version__
+from condensers.errors import BadData
 from condensers.ledger import Ledger
 from condensers.normalisation import SYMMETRIC, Normalisation, normalise, official
 from condensers.pool import CondensedBatch, Pool
+from condensers.registry import get_method
 from reports.figures.mosaic import arrange, compose
 from reports.records.gallery import pixels
 
 FORMATS = ("safetensors", "npz", "pt")
 SCHEMA = "condensation-audit/set/1"
 STEM = "synthetic"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Release:
+    """What was released: the label that stands on the set, and its files by kind."""
+
+    label: dict[str, Any]
+    files: dict[str, Path]
+
+
+def release_set(spec: Condense, where: Where, say: Callable[[str], None]) -> Release:
+    """Condense all records once, or those that coins chose, and write the set with its label into `where.out`.
+
+    A private method's noise comes from the operating system, so that no two releases are alike; with an interruption
+    the same release goes on from its checkpoint (condensation.py). There is one unit of work, computed in this process:
+    what is drawn for a release stays in it.
+    """
+    formats = FORMATS if "all" in spec.formats else spec.formats
+    method, changes = get_method(spec.method), own_settings(spec.settings)
+    settings.check_changes(changes, {"": method.config})
+    check_vacant(where.out)
+    device = settings.resolve_device(spec.device)
+    pool = load_pool(spec.dataset, data_root=where.data_root, records=spec.records)
+    chosen = choose_members(spec, pool)
+    if spec.hold_out:
+        pool, _ = hold_out(pool)
+    pool = pool.to(torch.device(device))
+    condensation = resolve_condensation(
+        method,
+        pool,
+        preset=spec.preset,
+        ipc=spec.ipc,
+        init=spec.init,
+        epsilon=spec.epsilon,
+        delta=spec.delta,
+        changes=changes,
+        compiled=spec.compile,
+        by_coins=chosen is not None,
+        audited=None if chosen is None or chosen.audited is None else chosen.audited.nonzero()[0].tolist(),
+    )
+    attached, config = attach_auxiliary(pool, condensation.config, spec.dataset, where.data_root)
+    pool, condensation = attached.to(pool.images.device), replace(condensation, config=config)
+
+    def publish(batch: CondensedBatch, ledger: Ledger | None) -> Release:
+        label = make_label(
+            condensation,
+            pool,
+            batch,
+            ledger,
+            preset=spec.preset,
+            seed=spec.seed,
+            delta=spec.delta,
+            held_out=spec.hold_out,
+            by_coins=chosen is not None,
+        )
+        files = write_release(where.out, batch.images[0].detach(), batch.labels[0], label, formats)
+        return Release(label=label, files=files)
+
+    return condense_for_release(condensation, pool, publish, seed=spec.seed, out=where.out, say=say, chosen=chosen)
 
 
 def make_label(
@@ -53,7 +122,7 @@ def make_label(
     """What stands on the set, in all layouts; `batch` has one run."""
     label: dict[str, Any] = {
         "schema": SCHEMA,
-        "made_by": f"condensation-audit {audit.__version__}",
+        "made_by": f"condensation-audit {__version__}",
         "versions": versions(condensation.method),
         "method": condensation.method.name,
         "preset": preset,
@@ -78,15 +147,6 @@ def make_label(
         ]
         label["public_seed"] = seed
     return label
-
-
-def parse_formats(text: str) -> tuple[str, ...]:
-    """The layouts of "npz,pt"; "all" is all of them."""
-    wanted = FORMATS if text == "all" else tuple(dict.fromkeys(part.strip() for part in text.split(",")))
-    for name in wanted:
-        if name not in FORMATS:
-            raise BadConfig(f"--format {text}: {name!r} is not one of {', '.join(FORMATS)}")
-    return wanted
 
 
 def check_vacant(out: Path) -> None:

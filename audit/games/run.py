@@ -1,14 +1,24 @@
 """From a specification to its record."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from audit.engine.where import Where
+from audit.specs.condense import Condense
 from audit.specs.membership import Membership, ReleasedSets
+from audit.specs.pictures import Visual
+from audit.specs.theory import Theory
+from audit.specs.utility import Utility
 from audit.specs.worst_case import WorstCase
 from reports.records import schema
+from reports.records.visual import NearestReport, VisualReport
 from reports.records.worst_case import WorstCaseReport
+
+if TYPE_CHECKING:
+    from audit.games.release import Release
+    from audit.games.theory.examine import TheoryReport
 
 Say = Callable[[str], None]
 
@@ -17,6 +27,14 @@ Say = Callable[[str], None]
 def run(spec: Membership, where: Where, say: Say) -> schema.Report: ...
 @overload
 def run(spec: WorstCase, where: Where, say: Say) -> WorstCaseReport: ...
+@overload
+def run(spec: Visual, where: Where, say: Say) -> VisualReport | NearestReport: ...
+@overload
+def run(spec: Utility, where: Where, say: Say) -> dict[str, Any]: ...
+@overload
+def run(spec: Condense, where: Where, say: Say) -> "Release": ...
+@overload
+def run(spec: Theory, where: Where, say: Say) -> "TheoryReport": ...
 
 
 def run(spec: Any, where: Where, say: Say) -> Any:
@@ -24,6 +42,28 @@ def run(spec: Any, where: Where, say: Say) -> Any:
     match spec:
         case WorstCase():
             return _run_worst_case(spec, where, say)
+        case Visual():
+            from audit.games.visual.released import run_released
+            from audit.games.visual.resolve import resolve_visual
+            from audit.games.visual.run import run_visual
+
+            resolved = resolve_visual(spec, where)
+            return (run_released if spec.synthetic else run_visual)(resolved, where, say)
+        case Utility():
+            from audit.games.utility.run import run_utility
+
+            return run_utility(spec, where, say)
+        case Condense():
+            from audit.games.release import release_set
+
+            return release_set(spec, where, say)
+        case Theory():
+            from audit.games.theory.draw import draw_theory
+            from audit.games.theory.examine import examine
+
+            examined = examine(spec, where, say)
+            figures = draw_theory(examined, where.out, show_records=where.show_records)
+            return replace(examined, figures=tuple(map(str, figures)))
         case Membership():
             from audit.games.membership.foreign import resolve_foreign
             from audit.games.membership.pipeline import run_audit
@@ -39,11 +79,12 @@ def run(spec: Any, where: Where, say: Say) -> Any:
 
 def _run_worst_case(spec: WorstCase, where: Where, say: Say) -> WorstCaseReport:
     from audit.engine.store import RunDirectory
-    from audit.games.transcript.experiment import draw_worst_case, run_worst_case
+    from audit.games.transcript.record import draw_worst_case, run_worst_case
     from audit.games.transcript.resolve import resolve_experiment
 
-    experiment = resolve_experiment(spec)
-    report = run_worst_case(experiment, spec.but(trials=experiment.trials).command(), where.out, say)
+    experiment = resolve_experiment(spec, where.data_root)
+    asked = spec.but(trials=experiment.trials, level=experiment.level)
+    report = run_worst_case(experiment, asked.command(), where, say)
     say("drawing the report")
     draw_worst_case(report, RunDirectory(Path(report.run_directory)))
     return report

@@ -26,7 +26,8 @@ def scope_of_report(report: schema.Report | VisualReport) -> Scope:
     game, config = report.game, report.config
     # Of sets that somebody else made the settings are not known; those in the configuration are of the shadows.
     settings = {} if config.get("foreign") is not None else config.get("method_config", {})
-    members = game.num_records * game.inclusion_probability
+    audited = game.num_records if game.num_audited is None else game.num_audited
+    members = game.num_records - audited * (1 - game.inclusion_probability)
     releases_network = game.public_randomness.startswith("none")
     return Scope(
         dataset=report.dataset,
@@ -35,16 +36,19 @@ def scope_of_report(report: schema.Report | VisualReport) -> Scope:
         steps=settings.get("iterations"),
         network=describe_network(settings),
         randomness=PRIVATE if releases_network else UNKNOWN if config.get("independent_randomness") else KNOWN,
+        num_audited=game.num_audited,
+        num_records=None if game.num_audited is None else game.num_records,
     )
 
 
 def scope_of_worst_case(report: WorstCaseReport) -> Scope:
-    """Of an audit of the transcript: the adversary chose the records and knows the public randomness."""
+    """Of an audit of the worst case: the adversary chose the records; behind a door it knows the public randomness."""
+    first = report.ledger[0]["group"] if report.ledger else None
     return Scope(
         dataset=report.dataset,
-        steps=sum(entry["count"] for entry in report.ledger if entry["group"] == report.ledger[0]["group"]),
+        steps=sum(entry["count"] for entry in report.ledger if entry["group"] == first) or None,
         network=describe_network(report.config),
-        randomness=KNOWN,
+        randomness=KNOWN if report.ledger else UNKNOWN,
     )
 
 

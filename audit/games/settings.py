@@ -11,11 +11,11 @@ from typing import Any
 
 import torch
 
-import audit
 from attacks.registry import Attack
 from attacks.victims import VictimConfig, recipe_settings
 from audit.data.load import physical_memory
 from audit.engine.fingerprint import code_fingerprints
+from audit.version import __version__
 from condensers.errors import BadConfig
 from condensers.networks import Network
 from condensers.pool import Pool
@@ -127,13 +127,14 @@ def _preset(presets: dict[str, dict[str, Any]], name: str) -> dict[str, Any]:
     return presets[name]
 
 
-def resolve_ipc(pool: Pool, ipc: int | None, ratio: float | None) -> int:
-    """Images per class, given directly or as r = |S|/|T| of Dong et al. with |T| half of the pool."""
+def resolve_ipc(pool: Pool, ipc: int | None, ratio: float | None, num_members: float | None = None) -> int:
+    """Images per class, given directly or as r = |S|/|T| of Dong et al. with |T| `num_members`, or half of the pool."""
     smallest = int(torch.bincount(pool.labels, minlength=pool.num_classes).min())
     if ratio is not None:
         if not 0 < ratio <= 1:
             raise BadConfig(f"--ratio {ratio}: must lie in (0, 1]")
-        ipc = max(1, round(ratio * pool.num_records / 2 / pool.num_classes))
+        condensed = pool.num_records / 2 if num_members is None else num_members
+        ipc = max(1, round(ratio * condensed / pool.num_classes))
     ipc = 1 if ipc is None else ipc
     if ipc > smallest:
         raise BadConfig(f"--ipc {ipc}: the smallest class of {pool.name} has {smallest} records; choose at most that")
@@ -180,7 +181,7 @@ def versions(method: Method | None, attack: Attack | None = None) -> dict[str, s
     plugins = {"method plugin": method.plugin if method else "", "attack plugin": attack.plugin if attack else ""}
     return {
         **found,
-        "condensation-audit": audit.__version__,
+        "condensation-audit": __version__,
         **code_fingerprints(),
         **{name: checksum for name, checksum in plugins.items() if checksum},
     }

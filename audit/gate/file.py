@@ -6,10 +6,10 @@
     [[guarantee]]                       # is (ε, δ)-DP refuted?
     name = "ndpdc at the door"
     method = "ndpdc"                    # or "my_module:my_condenser"
-    level = "transcript"                # or "set", "model"
-    epsilon = 1.0
+    level = "transcript"                # or "set", "model"; unless given, transcript where there is a door, else set
+    epsilon = 1.0                       # or claim = "gaussian:sigma=2,rate=.5,steps=10", "gdp:1.2", "laplace:1"
     delta = 1e-5
-    trials = 10_000
+    trials = 10_000                     # designs = ["alone", "natural"] would try these only
 
     [[regression]]                      # is a figure worse than the recorded one?
     name = "dm on digits"
@@ -37,9 +37,9 @@ from condensers.errors import BadConfig
 DEFAULT_FALSE_ALARM = 1e-3
 # Public draws behind a recorded figure: its standard error has one degree of freedom fewer.
 DEFAULT_DRAWS, FEWEST_DRAWS = 8, 4
-OWN_KEYS = {"name", "command", "metrics", "level", "epsilon", "delta"}
+OWN_KEYS = {"name", "command", "metrics", "level", "epsilon", "delta", "claim", "designs"}
 # What belongs to the gate and not to one of its items.
-RESERVED = {"confidence", "seed", "out", "json", "fail_above", "claim", "show_records", "jobs"}
+RESERVED = {"confidence", "seed", "out", "json", "fail_above", "show_records", "jobs"}
 RUN_COMMANDS = ("lira", "loss", "rmia")
 KINDS: dict[str, type[Membership | WorstCase]] = {
     "lira": Lira,
@@ -119,20 +119,32 @@ def _tables(path: Path, raw: dict[str, Any], kind: str) -> list[dict[str, Any]]:
 
 
 def _guarantee(entry: dict[str, Any], where: str) -> Item:
-    method, level = _text(entry, "method", where), _text(entry, "level", where, "transcript")
+    method, private = _text(entry, "method", where), _is_private(_text(entry, "method", where))
+    level = _text(entry, "level", where, "transcript" if private else "set")
     name = _text(entry, "name", where, f"{method} at level {level}")
     if level not in LEVELS:
         raise BadConfig(f"{where}: level={level!r} is not one of {', '.join(LEVELS)}")
-    epsilon, delta = _positive(entry, "epsilon", where), _positive(entry, "delta", where, 1e-5)
+    claim, delta = entry.get("claim"), _positive(entry, "delta", where, 1e-5)
+    epsilon = None if claim is not None and "epsilon" not in entry else _positive(entry, "epsilon", where)
     if delta >= 1:
         raise BadConfig(f"{where}: delta={delta}: must lie in (0, 1)")
-    command = "worst-case" if level == "transcript" else _text(entry, "command", where, "lira")
-    values = {**_values(entry, where), "delta": delta}
-    if level != "transcript":
-        values |= {"level": level, "claim": epsilon}
-    if "noise_multiplier" not in entry.get("set", {}) and _is_private(method):
+    chosen = level == "transcript" or claim is not None or "designs" in entry or "level" not in entry
+    command = "worst-case" if chosen else _text(entry, "command", where, "lira")
+    values = {**_values(entry, where), "delta": delta, "level": level}
+    if command == "worst-case":
+        values |= {"design": _designs(entry, where), "claim": claim if private or claim is not None else epsilon}
+    else:
+        values["claim"] = epsilon
+    if "noise_multiplier" not in entry.get("set", {}) and private and epsilon is not None:
         values["epsilon"] = epsilon
     return Item(name=name, spec=_build(command, values, where), epsilon=epsilon)
+
+
+def _designs(entry: dict[str, Any], where: str) -> tuple[str, ...]:
+    designs = entry.get("designs", [])
+    if not isinstance(designs, list) or not all(isinstance(design, str) for design in designs):
+        raise BadConfig(f"{where}: designs={designs!r}: must be a list of names (audit worst-case --help)")
+    return tuple(designs)
 
 
 def _regression(entry: dict[str, Any], where: str) -> Item:
@@ -145,6 +157,9 @@ def _regression(entry: dict[str, Any], where: str) -> Item:
         if metric not in METRICS or METRICS[metric].transcript != (command == "worst-case"):
             fit = [name for name, one in METRICS.items() if one.transcript == (command == "worst-case")]
             raise BadConfig(f"{where}: {metric!r} is not a metric of `audit {command}`; there are {', '.join(fit)}")
+    for key in ("claim", "designs"):
+        if key in entry:
+            raise BadConfig(f"{where}: {key} belongs to a [[guarantee]]; leave it out")
     values = _values(entry, where)
     values |= {key: entry[key] for key in ("level", "epsilon", "delta") if key in entry}
     if command in RUN_COMMANDS:

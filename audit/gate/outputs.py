@@ -75,4 +75,7 @@ def as_junit(gate: Gate, outcomes: tuple[Outcome, ...]) -> str:
             ElementTree.SubElement(
                 case, kind, type=outcome.status, message=outcome.reason.translate(_NOT_XML)
             ).text = outcome.command.translate(_NOT_XML)
+        # What was examined, and what was not, stands beside a pass as well.
+        said = f"{outcome.status}: {outcome.reason}"
+        ElementTree.SubElement(case, "system-out").text = said.translate(_NOT_XML)
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from audit.engine.executor import Local
+from audit.engine.executor import Executor
 from audit.engine.store import write_text
 from audit.engine.where import Where
 from audit.games.run import run
@@ -21,13 +21,14 @@ from audit.gate.file import Gate, Item
 from audit.gate.metrics import METRICS, Measured, got_worse, threshold
 from audit.specs.worst_case import WorstCase
 from condensers.errors import AuditError, BadConfig, BadData, Incomplete
+from reports.records.worst_case import WorstCaseReport
 from reports.words.rounding import down, up
 
 BASELINE_SCHEMA = "condensation-audit/baseline/1"
 # Worst first. What a status makes of the exit code: DESIGN.md, "Commands".
 EXIT_CODES = {
-    "CRASHED": 1, "REFUTED": 4, "NOT GUARANTEED": 4, "REGRESSED": 4, "UNFINISHED": 3, "BAD INPUT": 2,
-    "RECORDED": 0, "NOT WORSE": 0, "NOT REFUTED": 0,
+    "CRASHED": 1, "CONTRACT BROKEN": 4, "REFUTED": 4, "NOISE NOT AS CLAIMED": 4, "NOT GUARANTEED": 4, "REGRESSED": 4,
+    "NOTHING TESTED": 3, "UNFINISHED": 3, "BAD INPUT": 2, "RECORDED": 0, "NOT WORSE": 0, "NOT REFUTED": 0,
 }  # fmt: skip
 Say = Callable[[str], None]
 
@@ -51,13 +52,15 @@ class Outcome:
         return EXIT_CODES[self.status]
 
 
-def run_gate(gate: Gate, *, out: Path, update: bool, jobs: int | None, say: Say) -> tuple[Outcome, ...]:
+def run_gate(gate: Gate, *, out: Path, update: bool, executor: Executor, say: Say) -> tuple[Outcome, ...]:
     """Test everything in the file; with `update`, record the figures that were found instead of testing them."""
     recorded = {} if update and not gate.baseline.exists() else read_baseline(gate, required=not update)
     outcomes: list[Outcome] = []
     for number, item in enumerate(gate.items, 1):
         say(f"{number} of {len(gate.items)}: {item.name}")
-        outcomes += _run_item(item, gate, recorded.get(item.name, {}), out=out, update=update, jobs=jobs, say=say)
+        outcomes += _run_item(
+            item, gate, recorded.get(item.name, {}), out=out, update=update, executor=executor, say=say
+        )
     if update:
         write_baseline(gate, outcomes)
     return tuple(outcomes)
@@ -69,7 +72,7 @@ def exit_code(outcomes: tuple[Outcome, ...]) -> int:
 
 
 def _run_item(
-    item: Item, gate: Gate, recorded: dict[str, Measured], *, out: Path, update: bool, jobs: int | None, say: Say
+    item: Item, gate: Gate, recorded: dict[str, Measured], *, out: Path, update: bool, executor: Executor, say: Say
 ) -> list[Outcome]:
     # A guarantee is tested at its share of the error rate. A figure is measured at 95%, and tested at its share.
     confidence = 0.95 if item.metrics else 1 - gate.significance
@@ -80,7 +83,7 @@ def _run_item(
         return [Outcome(name=item.name, status=status, reason=" ".join(reason.split()), command=command)]
 
     try:
-        report = run(spec, Where(out=out, executor=Local(jobs)), say)
+        report = run(spec, Where(out=out, executor=executor), say)
         scores = scores_of(report)
         if not item.metrics:
             return [judge_guarantee(item, report, command)]
@@ -98,8 +101,8 @@ def _run_item(
 
 
 def scores_of(report: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Coins and scores of the test runs of a record, none for an audit of the transcript."""
-    if report.level == "transcript":
+    """Coins and scores of the test runs of a record, none for an audit of the worst case."""
+    if isinstance(report, WorstCaseReport):
         return np.empty(0), np.empty(0)
     return read_scores(Path(report.run_directory) / "scores.parquet")
 
@@ -118,8 +121,14 @@ def judge_guarantee(item: Item, report: Any, command: str) -> Outcome:
     status, reason = report.verdict, report.verdict_reason
     # At the transcript the claim is what the ledger proves; at other levels it is the guarantee that the file states.
     claim = report.claimed if isinstance(item.spec, WorstCase) else report.proved
-    proved = None if claim is None else claim.epsilon_pld
-    if status != "REFUTED" and item.epsilon is not None and proved is not None and proved > item.epsilon * (1 + 1e-6):
+    stated = isinstance(item.spec, WorstCase) and item.spec.claim is not None
+    proved = None if claim is None or stated else claim.epsilon_pld
+    if (
+        status == "NOT REFUTED"
+        and item.epsilon is not None
+        and proved is not None
+        and proved > item.epsilon * (1 + 1e-6)
+    ):
         status = "NOT GUARANTEED"
         reason = f"The ledger of what ran proves epsilon = {up(proved)}, more than the {item.epsilon:g} that is stated."
     return Outcome(

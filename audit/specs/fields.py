@@ -32,6 +32,7 @@ Preset = Annotated[
 ]
 MethodSettings = Annotated[Settings, Meta(description="Any setting of the method. May be repeated.")]
 Delta = Annotated[float, Meta(ge=0, lt=1, description="δ of the bound.")]
+AccountedDelta = Annotated[float, Meta(ge=0, lt=1, description="δ at which ε is accounted.")]
 Confidence = Annotated[float, Meta(gt=0, lt=1, description="Of bounds, tests and intervals.")]
 Claim = Annotated[
     Annotated[float, Meta(ge=0)] | None,
@@ -40,6 +41,14 @@ Claim = Annotated[
 TargetEpsilon = Annotated[
     Annotated[float, Meta(gt=0)] | None,
     Meta(description="Calibrate a private method's noise to this ε at --delta."),
+]
+Audited = Annotated[
+    str | int | None,
+    Meta(
+        description="Coins for so many records, drawn class by class, or for those in a file; all others are in every "
+        "run. Default: coins for all.",
+        extra={"metavar": "N|FILE"},
+    ),
 ]
 Seed = Annotated[int, Meta(ge=0, le=(1 << 63) - 1, description="Seed of everything.")]
 Device = Annotated[str, Meta(description="auto, cpu, cuda, cuda:N or mps.")]

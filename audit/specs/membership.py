@@ -1,4 +1,4 @@
-"""Audits by membership coins: `Lira`, `Rmia`, `Loss`, and those that combine them, `Compare` and `Ladder`."""
+"""Audits by membership coins: `Lira`, `Rmia`, `Loss`, `GanLeak`, and `Compare` and `Ladder`, which combine them."""
 
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -22,6 +22,7 @@ class Membership(Spec, frozen=True, kw_only=True):
     ipc: fields.ImagesPerClass = None
     ratio: fields.Ratio = None
     init: fields.Init = None
+    audited: fields.Audited = None
     level: Annotated[
         Literal["model", "set", "generator"],
         Meta(description="What the adversary sees: a network trained on the set, the set itself, or the generator."),
@@ -43,6 +44,10 @@ class Membership(Spec, frozen=True, kw_only=True):
             description="Groups of runs, each with networks and starting noise of its own; intervals are over groups.",
         ),
     ] = 1
+    bits: Annotated[
+        Annotated[int, Meta(ge=1, le=16)] | None,
+        Meta(description="Release pixels cut to the data's range and rounded to so many bits; 8: what a PNG holds."),
+    ] = None
     canaries: Annotated[
         str | None,
         Meta(
@@ -68,6 +73,8 @@ class Membership(Spec, frozen=True, kw_only=True):
     ] = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.audited, int) and not isinstance(self.audited, bool):
+            msgspec.structs.force_setattr(self, "audited", str(self.audited))
         super().__post_init__()
         if self.ipc is not None and self.ratio is not None:
             raise BadConfig("--ipc and --ratio say the same thing: give one of them")
@@ -89,6 +96,8 @@ class ReleasedSets(Membership, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         super().__post_init__()
         refuse_without_sets(self, ("members", "column", "index", "known_randomness"))
+        if self.synthetic and self.audited is not None:
+            raise BadConfig("--audited: the coins of --members say who is audited; leave it out")
 
 
 class Lira(ReleasedSets, frozen=True, kw_only=True):

@@ -6,9 +6,11 @@ import msgspec
 from msgspec import Meta
 
 from audit.specs import fields
-from audit.specs.spec import Spec, refuse_without_sets
+from audit.specs.spec import Spec, default_of, fields_of, option_of, refuse_without_sets
 from condensers.errors import BadConfig
 
+OF_A_CONDENSATION = ("method", "ipc", "ratio", "init", "preset", "settings", "runs", "epsilon")
+UNTESTED = "nothing is tested without the coins of --synthetic, --members FILE"
 DISTANCES = ("l2", "lpips", "lpips-alexnet")
 
 
@@ -54,3 +56,16 @@ class Visual(Spec, frozen=True, kw_only=True):
         if self.ipc is not None and self.ratio is not None:
             raise BadConfig("--ipc and --ratio say the same thing: give one of them")
         refuse_without_sets(self, ("members", "column", "index"))
+        if self.synthetic:
+            self._check_released()
+
+    def _check_released(self) -> None:
+        """Refuse what has no meaning for sets that somebody else made."""
+        hints = dict(fields_of(Visual))
+        for name in OF_A_CONDENSATION:
+            if getattr(self, name) != default_of(Visual, name):
+                option = option_of(name, hints[name])
+                raise BadConfig(f"{option}: has no meaning with --synthetic; nothing is condensed")
+        for name in ("claim", "shuffle_membership"):
+            if self.members is None and getattr(self, name) not in (None, False):
+                raise BadConfig(f"{option_of(name, hints[name])}: {UNTESTED}")

@@ -53,7 +53,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             value = getattr(self, name)
             if value == default_of(type(self), name):
                 continue
-            words += _words(option_of(name, hint), value)
+            words += _words(option_of(name, hint), value, extra_of(hint).get("separator"))
         return shlex.join(words)
 
     def to_json(self) -> str:
@@ -97,10 +97,10 @@ def default_of(spec: type[Spec], name: str) -> Any:
 
 
 def meta_of(hint: Any) -> Iterator[Meta]:
-    """The annotations of a type and of what it may be besides None."""
+    """The annotations of a type and of what it may be besides None, the outermost first."""
     if typing.get_origin(hint) is Annotated:
         first, *rest = typing.get_args(hint)
-        yield from (one for one in rest if isinstance(one, Meta))
+        yield from (one for one in reversed(rest) if isinstance(one, Meta))
         yield from meta_of(first)
     elif typing.get_origin(hint) in (types.UnionType, typing.Union):
         for one in typing.get_args(hint):
@@ -118,10 +118,12 @@ def plain_type(hint: Any) -> Any:
 
 def option_of(name: str, hint: Any) -> str:
     """The option of a field: its name with dashes, unless its annotation says otherwise."""
-    for meta in meta_of(hint):
-        if meta.extra and "option" in meta.extra:
-            return meta.extra["option"]
-    return f"--{name.replace('_', '-')}"
+    return extra_of(hint).get("option", f"--{name.replace('_', '-')}")
+
+
+def extra_of(hint: Any) -> dict[str, Any]:
+    """What the annotations say about the option: `option`, `also`, `metavar`, and `separator` of a list in one word."""
+    return {key: value for meta in reversed(list(meta_of(hint))) for key, value in (meta.extra or {}).items()}
 
 
 def as_settings(changes: Mapping[str, Setting]) -> dict[str, str]:
@@ -136,12 +138,16 @@ def refuse_without_sets(spec: Any, names: tuple[str, ...]) -> None:
             raise BadConfig(f"--{name.replace('_', '-')}: has no meaning without --synthetic FILE")
 
 
-def _words(option: str, value: Any) -> list[str]:
+def _words(option: str, value: Any, separator: str | None) -> list[str]:
     match value:
         case True:
             return [option]
+        case False:
+            return [f"--no-{option.removeprefix('--')}"]
         case dict():
             return [word for name, one in value.items() for word in (option, f"{name}={one}")]
+        case tuple() if separator is not None:
+            return [option, separator.join(map(_text, value))]
         case tuple():
             return [word for one in value for word in (option, _text(one))]
         case _:
@@ -153,6 +159,14 @@ def _text(value: Any) -> str:
 
 
 def _check(name: str, value: Any, hint: Any) -> None:
+    kind = plain_type(hint)
+    if typing.get_origin(kind) is tuple and isinstance(value, tuple):
+        for one in value:
+            _check_one(option_of(name, hint), one, typing.get_args(kind)[0])
+    _check_one(option_of(name, hint), value, hint)
+
+
+def _check_one(option: str, value: Any, hint: Any) -> None:
     finite = not isinstance(value, float) or math.isfinite(value)
     try:
         msgspec.convert(value, hint)
@@ -166,7 +180,7 @@ def _check(name: str, value: Any, hint: Any) -> None:
         said = f"must be one of {', '.join(typing.get_args(kind))}"
     elif isinstance(value, int | float) and not isinstance(value, bool):
         said = _describe_limits(hint, kind) or said
-    raise BadConfig(f"{option_of(name, hint)} {value}: {said}")
+    raise BadConfig(f"{option} {value}: {said}")
 
 
 def _describe_limits(hint: Any, kind: Any) -> str:

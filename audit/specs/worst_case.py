@@ -1,6 +1,6 @@
-"""The audit of what a private method draws from the records: `WorstCase`."""
+"""The audit of what a method releases where the adversary chooses the records: `WorstCase`."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
@@ -10,7 +10,7 @@ from audit.specs.spec import Spec
 
 
 class WorstCase(Spec, frozen=True, kw_only=True):
-    """The adversary chooses neighbouring pools and sees every noisy sum.
+    """The adversary chooses neighbouring pools and sees every noisy sum, the set, or a network trained on it.
 
     >>> WorstCase(method="ldpdc", epsilon=1.0, trials=10_000).command()
     'audit worst-case --method ldpdc --epsilon 1.0 --trials 10000'
@@ -18,18 +18,42 @@ class WorstCase(Spec, frozen=True, kw_only=True):
 
     COMMAND: ClassVar[str] = "worst-case"
     method: fields.Method = "ndpdc"
+    level: Annotated[
+        Literal["transcript", "set", "model"] | None,
+        Meta(description="What the adversary sees. [default: transcript where the method has a door, else set]"),
+    ] = None
     epsilon: Annotated[
         Annotated[float, Meta(gt=0)] | None,
         Meta(description="Calibrate the noise to this ε; default: the method's noise multiplier."),
+    ] = None
+    claim: Annotated[
+        str | float | None,
+        Meta(
+            description="What is claimed: an ε at --delta, gaussian:sigma=S,rate=Q,steps=T, gdp:MU or laplace:B. "
+            "[default: what the ledger proves]"
+        ),
     ] = None
     delta: Annotated[float, Meta(gt=0, lt=1, description="δ of claim and bounds.")] = 1e-5
     trials: Annotated[
         Annotated[int, Meta(ge=100, le=100_000_000)] | None,
         Meta(
             description="Runs, half of them with the canary. [default: 100000, or 8000 where the claim grants no "
-            "family of mechanisms, so that there is no tightness to measure]"
+            "family of mechanisms or the level is not transcript, 1000 without a claim]"
         ),
     ] = None
+    design: Annotated[
+        tuple[str, ...],
+        Meta(description="Only this design of neighbouring pools; may be repeated. [default: all that apply]"),
+    ] = ()
+    dataset: Annotated[
+        str | None,
+        Meta(description="Shape, classes and natural pool of the records: a name, .npz file or folder."),
+    ] = None
+    records: Annotated[
+        int, Meta(ge=2, le=fields.MOST, description="Records of the natural pool, as many of each class.")
+    ] = 60
+    shape: Annotated[str, Meta(description="Shape of a record where no data set gives it.")] = "1x8x8"
+    classes: Annotated[int, Meta(ge=2, le=1000, description="Number of classes where no data set gives it.")] = 2
     rate: Annotated[float, Meta(gt=0, le=1, description="Rate at which a record is sampled.")] = 0.5
     settings: fields.MethodSettings = msgspec.field(default_factory=dict)
     confidence: fields.Confidence = 0.95

@@ -52,7 +52,8 @@ def measure_roc(
 
     def interval(values: np.ndarray, point: float) -> tuple[float, float]:
         low, high = _widened(np.quantile(values, [tail, 1 - tail]), point, len(members), confidence)
-        return opened((float(low), float(high)), point, num_positive, confidence)
+        # Of few runs the binned replicates can all lie on one side of the exact estimate.
+        return opened((min(float(low), point), max(float(high), point)), point, num_positive, confidence)
 
     tail = (1 - confidence) / 2
     accuracy, accuracy_interval = _balanced_accuracy(members, scores, confidence=confidence, seed=seed)
@@ -68,7 +69,7 @@ def measure_roc(
         balanced_accuracy=accuracy,
         balanced_accuracy_interval=accuracy_interval,
         interval_confidence=confidence,
-        curve=drawn_curve(shown, low, high),
+        curve=drawn_curve(shown, np.minimum(low, shown), np.maximum(high, shown)),
         interval_unit=unit if len(members) > 1 else RECORDS,
     )
 

@@ -1,13 +1,15 @@
 """The kinds of report, told apart in one place: a new kind is one builder and one line in each `match`."""
 
-from reports.documents import membership, visual, worst_case
+from reports.documents import attacks, grid, membership, visual, worst_case
 from reports.documents.blocks import Block, Document
 from reports.documents.membership import MembershipMaterial
 from reports.documents.visual import NearestMaterial, VisualMaterial
 from reports.documents.worst_case import WorstCaseMaterial
+from reports.records.attacks import CompareReport
+from reports.records.grid import GridReport
 
 AuditMaterial = MembershipMaterial | VisualMaterial | WorstCaseMaterial
-AnyMaterial = AuditMaterial | NearestMaterial
+AnyMaterial = AuditMaterial | NearestMaterial | GridReport | CompareReport
 
 
 def build_document(material: AnyMaterial) -> Document:
@@ -21,6 +23,10 @@ def build_document(material: AnyMaterial) -> Document:
             return worst_case.build_worst_case(material)
         case NearestMaterial():
             return visual.build_nearest(material)
+        case GridReport():
+            return grid.build_grid(material)
+        case CompareReport():
+            return attacks.build_attacks(material)
 
 
 def findings_and_rest(material: AuditMaterial) -> tuple[tuple[Block, ...], tuple[Block, ...]]:

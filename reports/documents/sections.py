@@ -22,11 +22,10 @@ from reports.records.kinds import AuditRecord, HasCurve
 from reports.records.schema import EpsilonBound
 from reports.words.bounds import (
     CONTROL_NOTE,
-    LEVELS_NOTE,
     REPEAT_NOTE,
     explain_headline,
+    explain_levels,
     headline,
-    levels_table,
     line_of,
     settings_table,
     threat_entries,
@@ -76,9 +75,7 @@ def threat(report: AuditRecord) -> tuple[Block, ...]:
     return (
         Heading(text="Threat model and assumptions"),
         Definitions(entries=threat_entries(report)),
-        Heading(text="Who sees what"),
-        levels_table(report.level),
-        Prose(text=LEVELS_NOTE, kind="note"),
+        Prose(text=explain_levels(report.level), kind="note"),
     )
 
 

@@ -1,9 +1,9 @@
-"""The report of `audit worst-case`: the adversary sees the transcript."""
+"""The report of `audit worst-case`, at whichever level."""
 
 from dataclasses import dataclass
 
 from reports.documents import sections
-from reports.documents.blocks import Block, Definitions, Details, Document, Heading, Prose
+from reports.documents.blocks import Block, Definitions, Details, Document, Heading, Prose, Verdict
 from reports.records.worst_case import WorstCaseReport
 from reports.words import worst_case as words
 from reports.words.bounds import explain_bound, repeat_entries
@@ -23,16 +23,29 @@ def build_worst_case(material: WorstCaseMaterial) -> Document:
 
 
 def findings(report: WorstCaseReport) -> tuple[Block, ...]:
-    """What was found, on one page: the verdict, the region, every attempt."""
+    """What was found: the verdict, contracts and noise, the region, the attempts; or why nothing was measured."""
+    if not report.epsilon.num_trials:
+        return (
+            Prose(text=words.seen(report), kind="lead"),
+            Verdict(verdict=report.verdict, reason=report.verdict_reason),
+            *_contracts(report),
+        )
     explained = f"By the {report.epsilon.estimator} bound. {explain_bound(report.epsilon)}"
     return (
-        *sections.opening(report, words.SEEN, explained),
+        *sections.opening(report, words.seen(report), explained),
+        *_contracts(report),
         *sections.against_claim(report, "Measured ε of every estimator", words.BARS_NOTE),
         *_region(report),
         Heading(text="Every attempt, held against the whole curve"),
-        words.attempts_table(report),
+        *((words.attempts_table(report),) if report.attempts else ()),
         Prose(text=words.explain_attempts(report), kind="note"),
     )
+
+
+def _contracts(report: WorstCaseReport) -> tuple[Block, ...]:
+    if not report.contracts:
+        return ()
+    return Heading(text="Contracts and noise"), words.contracts_table(report)
 
 
 def rest(report: WorstCaseReport) -> tuple[Block, ...]:
@@ -44,10 +57,9 @@ def rest(report: WorstCaseReport) -> tuple[Block, ...]:
         Details(
             summary="What the canaries and scores are", blocks=(Definitions(entries=words.attempt_entries(report)),)
         ),
-        Heading(text="Mechanism ledger"),
-        words.ledger_table(report),
+        *((Heading(text="Mechanism ledger"), words.ledger_table(report)) if report.ledger else ()),
         *sections.threat(report),
-        *sections.all_bounds(report.bounds, report.epsilon, resting="headline"),
+        *(sections.all_bounds(report.bounds, report.epsilon, resting="headline") if report.epsilon.num_trials else ()),
         *_outlook(report),
         *sections.repeat(report.command, repeated, report.config),
         *sections.limits(words.limit_entries(report)),
@@ -58,7 +70,8 @@ def _region(report: WorstCaseReport) -> tuple[Block, ...]:
     title, held = Heading(text="What the guarantee allows, and what was reached"), words.curve_of(report)
     if held is None:
         return title, Prose(text=words.NO_CURVE)
-    of = f"the likelihood ratio of all releases on {report.method}"
+    likelihood = report.level == "transcript"
+    of = f"the {'likelihood ratio of all releases' if likelihood else 'projection on the canary'} on {report.method}"
     drawn = sections.curve(held, words.num_nonmembers(report), name="tradeoff", of=of, marks=words.marks_of(report))
     return title, drawn, Prose(text=words.explain_curve(report), kind="note")
 

@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from reports.figures.canvas import Canvas, Plot, legend_height, save_png
+from reports.figures.canvas import Canvas, Plot, legend_height
 from reports.figures.roc import SCALES, Scale, legend_below, panels_of, scale_of, set_rates, side_of
-from reports.figures.style import GREY, SERIES, house_style
+from reports.figures.style import GREY, SERIES
 from reports.records.schema import Roc
 from reports.words.roc import describe_auc
 
@@ -35,25 +33,6 @@ def curves_scales(curves: Curves) -> tuple[Scale, ...]:
     rates = np.asarray(curves[0][1].curve["false_positive_rate"], dtype=np.float64)
     heights = [np.interp(rates, roc.curve["false_positive_rate"], roc.curve["true_positive_rate"]) for _, roc in curves]
     return tuple(scale_of(name, curves_plot(curves, scales=(name,)), rates, heights, _LOWEST) for name in SCALES)
-
-
-def write_curves(curves: Curves, title: str, path: Path) -> None:
-    """One PNG on logarithmic axes; the better attack stands first in the legend."""
-    with house_style():
-        figure = Figure(figsize=(6.4, 4.4), dpi=120)
-        axes = figure.add_axes((0.1, 0.11, 0.52, 0.81))
-        draw_curves(axes, [(f"{name}\nAUC {roc.auc:.3f}", roc) for name, roc in curves], logarithmic=True)
-        handles, labels = axes.get_legend_handles_labels()
-        order = [0, *sorted(range(1, len(labels)), key=lambda index: -curves[index - 1][1].auc)]
-        axes.set_title(title)
-        figure.legend(
-            [handles[index] for index in order],
-            [labels[index] for index in order],
-            loc="center left",
-            bbox_to_anchor=(0.635, 0.52),
-            fontsize=7.5,
-        )
-        save_png(figure, path)
 
 
 def draw_curves(axes: Axes, curves: Curves, *, logarithmic: bool) -> None:

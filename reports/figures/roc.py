@@ -27,6 +27,7 @@ _EVERY = 4  # so that marks stay apart
 _DASHED = (0, (4, 2))
 _DASH_DOT = (0, (6, 1.5, 1.2, 1.5))
 _LEFT, _TOP, _BOTTOM, _RIGHT = 44.0, 6.0, 36.0, 10.0
+_LARGEST_OF_SEVERAL = 168.0
 _LARGEST = 270.0
 _CHANCE, _FEW = "chance", "fewer than 10 false positives"
 _ALLOWED_REGION, _FORBIDDEN, _OUTSIDE = "allowed by the guarantee", "not allowed", "outside, whole interval"
@@ -92,7 +93,7 @@ def scale_of(name: str, plot: Plot, rates: Floats, curves: Sequence[Floats], low
 
 def side_of(width: float, panels: int) -> float:
     """Of the square plotting areas."""
-    return min((width - panels * (_LEFT + _RIGHT)) / panels, _LARGEST)
+    return min((width - panels * (_LEFT + _RIGHT)) / panels, _LARGEST if panels == 1 else _LARGEST_OF_SEVERAL)
 
 
 def panels_of(canvas: Canvas, count: int) -> list[Axes]:

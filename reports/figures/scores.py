@@ -15,7 +15,7 @@ from reports.records.scores import RecordExposure, ScoreHistogram
 from reports.words.roc import say_rate
 
 _NARROW = 400.0  # below this width panels stand below each other
-_HEIGHT = 118.0
+_HEIGHT = 100.0
 
 
 def scores_plot(histogram: ScoreHistogram) -> Plot:

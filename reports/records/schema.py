@@ -100,7 +100,10 @@ class Utility:
 
 @dataclass(frozen=True, kw_only=True)
 class Game:
-    """How membership was decided and who knew what. `public_draws` are independent draws of the public randomness."""
+    """How membership was decided and who knew what. `public_draws` are independent draws of the public randomness.
+
+    `num_audited` records had coins, the others were in every run; None: all had coins.
+    """
 
     num_records: int
     num_classes: int
@@ -112,6 +115,7 @@ class Game:
     membership_shuffled: bool
     seed: int
     public_draws: int = 1
+    num_audited: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

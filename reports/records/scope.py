@@ -12,7 +12,10 @@ _RANDOMNESS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Scope:
-    """What was tested on what. `ratio` is r of Dong et al., synthetic over condensed records; None: does not apply."""
+    """What was tested on what. `ratio` is r of Dong et al., synthetic over condensed records; None: does not apply.
+
+    `num_audited` of `num_records` records had coins and the rest was always in; None: all had coins.
+    """
 
     dataset: str
     members_per_class: float | None = None
@@ -20,16 +23,27 @@ class Scope:
     steps: int | None = None
     network: str | None = None
     randomness: str = UNKNOWN
+    num_audited: int | None = None
+    num_records: int | None = None
 
     def __post_init__(self) -> None:
         if self.randomness not in _RANDOMNESS:
             raise ValueError(f"randomness {self.randomness!r} is not one of {', '.join(_RANDOMNESS)}")
 
 
+def describe_audited(num_audited: int | None, num_records: int | None) -> str | None:
+    """Who was in doubt, where it was not everybody."""
+    if num_audited is None or num_records is None:
+        return None
+    counts = f"{num_audited:,} of {num_records:,}".replace(",", " ")
+    return f"{counts} records audited, the rest always in: the adversary knows them"
+
+
 def describe_scope(scope: Scope) -> str:
     """One line for people."""
     parts = [
         scope.dataset,
+        describe_audited(scope.num_audited, scope.num_records),
         None if scope.members_per_class is None else f"{scope.members_per_class:,.0f} members per class",
         None if scope.ratio is None else f"r = {scope.ratio:.2g}",
         None if scope.steps is None else f"{scope.steps:,} steps",

@@ -65,7 +65,10 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class VisualReport:
-    """One such audit, whole. `epsilon` and `roc` are those of the distance with the largest bound."""
+    """One such audit, whole. `epsilon` and `roc` are those of the distance with the largest bound.
+
+    `proved` is what the ledger of a private method proves, whatever is claimed.
+    """
 
     command: str
     method: str
@@ -94,6 +97,7 @@ class VisualReport:
     tradeoff: None = None
     attack: str = "visual"
     level: str = "set"
+    proved: Claim | None = None
     schema: str = VISUAL_SCHEMA
 
     def __post_init__(self) -> None:

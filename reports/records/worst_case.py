@@ -1,4 +1,4 @@
-"""The typed record of a transcript-level audit: what `report.json` of a run directory `worst-case-…` holds.
+"""The typed record of an audit of the worst case: what `report.json` of a run directory `worst-case-…` holds.
 
 Names of DESIGN.md are kept, as in reports/schema.py; here nothing is computed either.
 """
@@ -11,6 +11,7 @@ from reports.records.schema import SCHEMA, VERDICTS, Claim, EpsilonBound, Outloo
 from reports.records.scope import Scope
 
 ATTACK = "worst-case"
+OWN_VERDICTS = ("CONTRACT BROKEN", "NOISE NOT AS CLAIMED", "NOTHING TESTED")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,15 +48,36 @@ class Attempt:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ContractCheck:
+    """One contract of a method that uses the door; `held` is None where it does not apply."""
+
+    name: str
+    held: bool | None
+    sentence: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoiseTest:
+    """Goodness of fit of the noise to what the ledger claims. `p_value` is corrected for looks and tries."""
+
+    p_value: float
+    worst: str
+    looks: dict[str, float]
+    num_values: int
+    num_tries: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class WorstCaseReport:
-    """A transcript-level audit, whole.
+    """An audit of the worst case, whole.
 
     `tightness` is the ε of the family bound over the ε that PLD proves; None where no family is granted, and
     `tightness_reason` says why. `canary_length` is that of the canary's shortest vector in any release, in clipping
     norms, `canary_typical_length` the root of the mean square. Entries of `ledger` with a `noise_by` other than "clip",
     or not `accounted`, are published faults that the claim passes over. `roc` is that of the score that the bounds are
     from, over all its runs, `tradeoff` the curve that every attempt is held against, `outlook` what the Clopper-Pearson
-    bound would say of more trials; records of before these were added lack them.
+    bound would say of more trials; records of before these were added lack them. `contracts` and `noise` are of a
+    method that uses the door; `designs` are those that were examined, `not_examined` says what was not.
     """
 
     command: str
@@ -64,7 +86,7 @@ class WorstCaseReport:
     verdict_reason: str
     epsilon: EpsilonBound
     bounds: tuple[EpsilonBound, ...]
-    claimed: Claim
+    claimed: Claim | None
     tightness: float | None
     tightness_reason: str
     attempts: tuple[Attempt, ...]
@@ -83,6 +105,10 @@ class WorstCaseReport:
     tradeoff: Tradeoff | None = None
     outlook: tuple[Outlook, ...] = ()
     scope: Scope | None = None
+    contracts: tuple[ContractCheck, ...] = ()
+    noise: NoiseTest | None = None
+    designs: tuple[str, ...] = ()
+    not_examined: tuple[str, ...] = ()
     utility: None = None
     pdf: str = "report.pdf"
     attack: str = ATTACK
@@ -91,8 +117,8 @@ class WorstCaseReport:
     schema: str = SCHEMA
 
     def __post_init__(self) -> None:
-        if self.verdict not in VERDICTS:
-            raise ValueError(f"verdict {self.verdict!r} is not one of {', '.join(VERDICTS)}")
+        if self.verdict not in (*VERDICTS, *OWN_VERDICTS):
+            raise ValueError(f"verdict {self.verdict!r} is not one of {', '.join((*VERDICTS, *OWN_VERDICTS))}")
 
 
 def load_worst_case(text: str) -> WorstCaseReport:

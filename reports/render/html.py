@@ -24,7 +24,14 @@ from reports.figures.canvas import Plot, svg_of
 from reports.files import write_atomically
 
 WIDE, NARROW = 487.0, 270.0  # points, of figures in wide windows and on phones
-_SIGNS = {"REFUTED": "✗", "NOT REFUTED": "●", "NO CLAIM": "○"}
+_SIGNS = {
+    "REFUTED": "✗",
+    "CONTRACT BROKEN": "✗",
+    "NOISE NOT AS CLAIMED": "✗",
+    "NOT REFUTED": "●",
+    "NO CLAIM": "○",
+    "NOTHING TESTED": "○",
+}
 _UNSAFE = ("Cc", "Cf", "Cs", "Co", "Cn")  # control, direction, surrogate, private and unassigned characters
 
 

@@ -180,7 +180,7 @@ def _draw_lines(sheet: Sheet, x: float, y: float, *, lines: Sequence[str], face:
 
 
 def _verdict(block: Verdict, width: float) -> Piece:
-    label = text_width("NOT REFUTED", SEAL) + 28
+    label = max(text_width("NOT REFUTED", SEAL), text_width(block.verdict, SEAL)) + 28
     lines = wrap(block.reason, BODY, width - label - 24)
     height = max(len(lines) * BODY.leading + 16, 40)
     colour = VERDICT_COLOURS[block.verdict]

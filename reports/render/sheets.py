@@ -14,8 +14,8 @@ from reports.figures.style import GREY, POINTS_PER_INCH, RULE
 from reports.figures.typography import Face, printable, shorten, text_width
 
 PAGE_WIDTH, PAGE_HEIGHT = 595.28, 841.89
-MARGIN = 54.0
-FOOT = 62.0
+MARGIN = 48.0
+FOOT = 55.0
 TEXT_WIDTH = PAGE_WIDTH - 2 * MARGIN
 FOOTER = Face(size=7, leading=9, colour=GREY)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from reports.records.kinds import AuditRecord
 from reports.records.schema import Claim, EpsilonBound, Report, claimed_epsilon
+from reports.records.visual import VisualReport
 from reports.records.worst_case import WorstCaseReport
 from reports.words.rounding import count, decimals_apart, down, percent, small, up
 from reports.words.table import Column, Table
@@ -20,8 +21,8 @@ LEVELS = {
     "transcript": "every privatised quantity that the algorithm drew from the data: what a DP theorem covers.",
 }
 LEVELS_NOTE = (
-    "Each level sees all that the one above it in this list does, and more: an ε certified at one level is also a "
-    "lower bound for those that follow; a guarantee proved for the transcript holds for all."
+    "Each level sees all that the one before it does, and more: an ε certified at one level is also a lower bound for "
+    "those that follow; a guarantee proved for the transcript holds for all."
 )
 BARS_NOTE = (
     "Filled: certified. Pale: up to the ceiling, which is what an attack without a single error would have certified. "
@@ -35,7 +36,8 @@ CONTROL_NOTE = (
     "CONTROL: membership was shuffled. The attack was given labels independent of membership; it must find nothing."
 )
 REPEAT_NOTE = "The same command, version and seed give the same report:"
-NOT_SETTINGS = ("versions", "weights", "left_out")  # said elsewhere in the report
+CHECKSUM_SHOWN = 16  # characters; report.json has all of them
+NOT_SETTINGS = ("versions", "weights", "left_out", "audited_records")  # said elsewhere in the report
 
 
 def headline(bound: EpsilonBound, claim: Claim | None) -> str:
@@ -78,7 +80,7 @@ def explain_claim(report: AuditRecord) -> str:
         return "Nothing: no ε is claimed for this method, so there is nothing to refute."
     decimals = decimals_apart(report.epsilon.lower, claimed_epsilon(claim))
     text = f"{_figures(claim, decimals)}. Source: {claim.source.rstrip('.')}."
-    proved = report.proved if isinstance(report, Report) else None
+    proved = report.proved if isinstance(report, Report | VisualReport) else None
     if proved is not None and proved != claim:
         text += f" The {proved.source} proves {_figures(proved, 2)}."
     if claim.delta != report.epsilon.delta:
@@ -126,14 +128,13 @@ def threat_entries(report: AuditRecord) -> tuple[tuple[str, str], ...]:
     return (*entries, ("Adjacency", f"Neighbouring data sets differ by: {relation} record."))
 
 
-def levels_table(audited: str) -> Table:
-    """Who sees what, and which of them was the adversary here."""
-    columns = (Column(title="", share=0.2), Column(title="", share=0.16), Column(title="", share=0.64))
-    rows = tuple(
-        ("▶ audited here" if level == audited else "", level, f"The adversary sees {seen}")
-        for level, seen in LEVELS.items()
+def explain_levels(audited: str) -> str:
+    """What the adversary of each level sees, and which of them was audited."""
+    seen = "; ".join(
+        f"{level}{' (audited here)' if level == audited else ''}: {what.split(',')[0].split(':')[0].rstrip('.')}"
+        for level, what in LEVELS.items()
     )
-    return Table(columns=columns, rows=rows, marked=list(LEVELS).index(audited) if audited in LEVELS else None)
+    return f"What the adversary sees, by level. {sentence(seen)} {LEVELS_NOTE}"
 
 
 def seen_by(level: str) -> str:
@@ -163,8 +164,9 @@ def many_audits(bound: EpsilonBound) -> tuple[str, str]:
 
 
 def settings_table(config: Mapping[str, Any]) -> Table:
-    """Every setting, but for what is said elsewhere."""
-    entries = flatten({name: value for name, value in config.items() if name not in NOT_SETTINGS})
+    """Every setting, but for what is said elsewhere and, at level set, those of victims, which were not trained."""
+    unused = ("victim_config", "queries") if config.get("level") == "set" else ()
+    entries = flatten({name: value for name, value in config.items() if name not in (*NOT_SETTINGS, *unused)})
     columns = (Column(title="setting", share=0.55), Column(title="value", share=0.45))
     return Table(columns=columns, rows=tuple(entries), narrow=True, code=True)
 
@@ -176,7 +178,8 @@ def flatten(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str
             yield from flatten(value, f"{prefix}{name}.")
         else:
             shown = list(value) if isinstance(value, tuple) else value  # as it is read back
-            yield f"{prefix}{name}", "none" if value is None else str(shown)
+            text = "none" if value is None else str(shown)
+            yield f"{prefix}{name}", f"{text[:CHECKSUM_SHOWN]}…" if name.endswith("checksum") else text
 
 
 def repeat_entries(digest: str, versions: Mapping[str, str], **others: str) -> tuple[tuple[str, str], ...]:

@@ -3,6 +3,7 @@
 import math
 
 from reports.records.schema import Report, claimed_epsilon
+from reports.records.scope import describe_audited
 from reports.words.bounds import explain_claim, many_audits, say_unit
 from reports.words.intervals import explain_intervals
 from reports.words.rounding import count, down, measured, measured_percent, percent, up
@@ -40,9 +41,16 @@ def explain_game(report: Report) -> tuple[tuple[str, str], ...]:
             f"{count(runs)} condensations: {count(game.num_fit_runs)} to fit the attack, "
             f"{count(game.num_test_runs)} others to test it",
         ),
-        ("Membership", f"each record in each run with probability {game.inclusion_probability:g}, by its own coin"),
+        ("Membership", _explain_coins(report)),
         ("Claimed", explain_claim(report)),
     )
+
+
+def _explain_coins(report: Report) -> str:
+    game = report.game
+    said = describe_audited(game.num_audited, game.num_records)
+    whose = "each record" if said is None else f"{said}; each audited record"
+    return f"{whose} in each run with probability {game.inclusion_probability:g}, by its own coin"
 
 
 def _explain_foreign(report: Report) -> tuple[tuple[str, str], ...]:
@@ -60,8 +68,7 @@ def _explain_foreign(report: Report) -> tuple[tuple[str, str], ...]:
         ),
         (
             "Membership",
-            f"each record in each set with probability {game.inclusion_probability:g}, by its own coin, as the auditor "
-            "asserts",
+            f"{_explain_coins(report).replace('in each run', 'in each set')}, as the auditor asserts",
         ),
         ("Claimed", explain_claim(report)),
     )

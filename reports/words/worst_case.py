@@ -7,14 +7,15 @@ from reports.words.bounds import explain_claim, many_audits, sentence
 from reports.words.rounding import count, down, percent, small, up, up_percent
 from reports.words.table import Column, Table
 
-SEEN = (
-    "Worst case, level “transcript”: the adversary chooses the neighbouring pools and sees every noisy sum that the "
-    "method draws from the records."
-)
+_SEES = {
+    "transcript": "every noisy sum that the method draws from the records, and what it releases",
+    "set": "the released set",
+    "model": "a network that was released, or trained on the released set",
+}
 NO_CURVE = (
-    "The record is of an earlier version and holds no curve; run its command again for the figure. The verdict and "
-    "the table do not need it."
+    "There is no curve to draw: nothing is claimed, nothing was measured, or the record is of an earlier version."
 )
+SHOWN = 14  # attempts of learned scores in the table, those with the smallest p
 BARS_NOTE = (
     "Filled: certified. Pale: up to the ceiling, cut at the edge where that lies beyond. Mark: ε that PLD proves for "
     "what ran. “clopper-pearson” assumes nothing of the mechanism; “gaussian” and “family” grant the claim its family "
@@ -27,6 +28,11 @@ DESIGNS = {
     "clipped as a whole",
     "ordinary": "a few short records are members in every run: it shows noise that depends on the records",
     "replaced": "in runs without the canary its antipode stands in its place, since the guarantee speaks of replacing",
+    "identical": "a few copies of one record are members in every run, and the canary is one bright surface: without "
+    "it a class has no variance",
+    "blank": "a few ordinary records are members in every run, and the canary is a record of zeros: it shows what "
+    "depends on how many there are",
+    "natural": "records of a data set are members in every run",
 }
 SCORES = {
     "likelihood": "log-likelihood ratio of all releases under the claimed mechanism, the best score there is if the "
@@ -37,6 +43,45 @@ SCORES = {
     "size": "sum of the sizes of all samples, where the method tells them",
     "seed search": "in how many releases the canary and one of the few seeds of the noise explain the transcript",
 }
+
+
+LEARNED = {
+    "projection": "mean projection on the canary of the items of its class; not fitted",
+    "nearest": "minus the distance of the item that is nearest to the canary; not fitted",
+    "linear discriminant": "of the mean, first and last items, coordinate by coordinate",
+    "boosted trees": "on all columns of all families",
+    "distance to the canary": "discriminant of distances, projections and equal coordinates",
+    "moments and spread": "discriminant of mean, deviation, skewness, kurtosis, extremes and lengths",
+    "differences": "discriminant of differences between items, steps and classes, and of cosines",
+    "energy beside the canary": "discriminant of squared lengths at right angles to the canary",
+    "labels and sizes": "discriminant of labels and of how many images there are",
+    "logits": "discriminant of the network's logits at the canary and other records",
+    "weights": "discriminant of norms, means and extremes of the network's parameters",
+}
+
+
+def seen(report: WorstCaseReport) -> str:
+    """Who attacks, in a sentence."""
+    sees = _SEES.get(report.level, report.level)
+    return f"Worst case, level “{report.level}”: the adversary chooses the neighbouring pools and sees {sees}."
+
+
+def contracts_table(report: WorstCaseReport) -> Table:
+    """The contracts of a method that uses the door, and the test of its noise."""
+    columns = (Column(title="what", share=0.2), Column(title="outcome", share=0.16), Column(title="found", share=0.64))
+    outcomes = {True: "held", False: "NOT HELD", None: "not checked"}
+    rows = [(f"contract {check.name}", outcomes[check.held], check.sentence) for check in report.contracts]
+    if report.noise is not None:
+        noise = report.noise
+        rows.append(
+            (
+                "law of the noise",
+                f"p = {probability(noise.p_value)}",
+                f"Goodness of fit of {count(noise.num_values)} numbers of runs without records; worst in {noise.worst}."
+                " No ε is read off it.",
+            )
+        )
+    return Table(columns=columns, rows=tuple(rows))
 
 
 def curve_of(report: WorstCaseReport) -> Curve | None:
@@ -53,7 +98,10 @@ def num_nonmembers(report: WorstCaseReport) -> int:
 def marks_of(report: WorstCaseReport) -> tuple[tuple[str, Corner], ...]:
     """Corners to draw, with their numbers in the table; those of one place, to a per cent, share a mark."""
     places: dict[tuple[float, float, bool], list[Corner]] = {}
+    shown = {number for number, _ in shown_attempts(report)}
     for corner in corners_of(report):
+        if corner.number not in shown:
+            continue
         place = (round(corner.false_positive_rate, 2), round(corner.true_positive_rate, 2), corner.outside)
         places.setdefault(place, []).append(corner)
     groups = sorted(places.values(), key=lambda group: group[0].false_positive_rate)
@@ -84,8 +132,8 @@ def attempts_table(report: WorstCaseReport) -> Table:
     """Every score of every design, tested against the curve."""
     columns = (
         Column(title="", share=14, align="right"),
-        Column(title="score", share=56),
-        Column(title="canary", share=48),
+        Column(title="score", share=74),
+        Column(title="canary", share=44),
         Column(title="runs tested", share=42, align="right"),
         Column(title="false positives", share=52, align="right"),
         Column(title="false negatives", share=54, align="right"),
@@ -95,8 +143,16 @@ def attempts_table(report: WorstCaseReport) -> Table:
         Column(title="p", share=56, align="right"),
         Column(title="outcome", share=50),
     )
-    rows = [_attempt_row(number, attempt) for number, attempt in enumerate(report.attempts, start=1)]
+    rows = [_attempt_row(number, attempt) for number, attempt in shown_attempts(report)]
     return Table(columns=columns, rows=tuple(rows))
+
+
+def shown_attempts(report: WorstCaseReport) -> tuple[tuple[int, Attempt], ...]:
+    """With their numbers: all scores that were written down beforehand, and of the learned ones those of smallest p."""
+    numbered = list(enumerate(report.attempts, start=1))
+    learned = sorted((each for each in numbered if each[1].score not in SCORES), key=lambda each: each[1].test.p_value)
+    kept = {number for number, _ in learned[:SHOWN]}
+    return tuple(each for each in numbered if each[1].score in SCORES or each[0] in kept)
 
 
 def _attempt_row(number: int, attempt: Attempt) -> tuple[str, ...]:
@@ -125,12 +181,16 @@ def probability(value: float) -> str:
 
 
 def explain_attempts(report: WorstCaseReport) -> str:
+    if not report.attempts:
+        return "No claim was held against a curve."
     test = report.attempts[0].test
+    left = len(report.attempts) - len(shown_attempts(report))
+    others = f" {count(left)} other learned scores, with no smaller p, are in report.json." if left else ""
     return (
         f"p is the smallest error at which the claim would have been refuted, corrected for all {test.num_tries} "
         f"attempts: with a true claim, one of them falls below {percent(1 - test.confidence)} in fewer than "
         f"{percent(1 - test.confidence)} of such audits. Thresholds: {test.threshold_choice}. “TPR allowed” is the "
-        "most that the guarantee leaves at that FPR. Half of the runs tested had the canary."
+        f"most that the guarantee leaves at that FPR. Half of the runs tested had the canary.{others}"
     )
 
 
@@ -140,7 +200,12 @@ def attempt_entries(report: WorstCaseReport) -> tuple[tuple[str, str], ...]:
     scores = dict.fromkeys(attempt.score for attempt in report.attempts)
     return (
         *((f"canary {name}", sentence(DESIGNS.get(name, name))) for name in designs),
-        *((f"score {name}", sentence(SCORES.get(name, name))) for name in scores),
+        *((f"score {name}", sentence(SCORES[name])) for name in scores if name in SCORES),
+        *(
+            (f"learned: {name}", sentence(text))
+            for name, text in LEARNED.items()
+            if any(score.startswith(f"{name} (") for score in scores)
+        ),
     )
 
 
@@ -155,13 +220,15 @@ def explain_tightness(report: WorstCaseReport) -> str:
 
 def audited_entries(report: WorstCaseReport) -> tuple[tuple[str, str], ...]:
     """What was audited, entry by entry."""
+    left = (("Not examined", sentence("; ".join(report.not_examined))),) if report.not_examined else ()
     return (
-        ("Claimed", explain_claim(report)),
+        ("Claimed", explain_claim(report) if report.claimed else "Nothing."),
+        *left,
         ("Tightness", explain_tightness(report)),
         (
             "Runs",
-            f"{count(report.num_trials)} of the real code, half of them with one record more, the canary (designs that "
-            "look for coarse faults take a quarter as many)",
+            f"{count(report.num_trials)} of the real code with the canary alone, half of them with this one record "
+            "more (other designs take a quarter as many)",
         ),
         (
             "Canary",
@@ -247,8 +314,8 @@ def limit_entries(report: WorstCaseReport) -> tuple[tuple[str, str], ...]:
         ),
         (
             "Another fault",
-            f"{count(len(report.attempts))} scores were tried, made for the faults that are known. A leak that none "
-            "of them looks for stays unseen.",
+            f"{count(len(report.attempts))} scores were tried, with no particular fault in view. A leak that none of "
+            "them sees in so many runs stays unseen.",
         ),
         (
             "Real data",

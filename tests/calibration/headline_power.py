@@ -14,7 +14,7 @@ from audit.engine.store import RunDirectory
 from audit.games.membership.config import AuditConfig
 from audit.games.membership.crossfit import cross_fit_audit
 from audit.games.membership.headline import bound_coins
-from audit.games.membership.pipeline import load_shards
+from audit.games.membership.runs import load_shards
 from audit.games.membership.shard import load_checked_pool
 from audit.statistics.estimators.evidence import RecordEvidence
 from audit.statistics.estimators.one_run import bound_epsilon_one_run_records

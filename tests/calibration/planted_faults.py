@@ -16,8 +16,10 @@ import torch
 
 from audit.accounting.curve import tradeoff_curve
 from audit.accounting.ledger import ledger_event
-from audit.games.transcript.adversary import make_trials, neighbouring_pools
-from audit.games.transcript.experiment import CHOOSE_ON, Attempt, Experiment, listen, try_all
+from audit.games.neighbours import DESIGNS, make_trials, neighbouring_pools
+from audit.games.transcript.experiment import Experiment
+from audit.games.transcript.runs import listen
+from audit.games.transcript.verdict import CHOOSE_ON, try_all
 from audit.statistics.estimators.curve import CurveTest, refute_curve
 from audit.statistics.estimators.evidence import RunEvidence
 from audit.statistics.estimators.thresholds import Split
@@ -27,6 +29,7 @@ from condensers.mechanism import Door
 from condensers.randomness import Randomness
 from condensers.registry import condense_runs, get_method
 from condensers.samples import clip_vectors
+from reports.records.worst_case import Attempt
 
 # σ calibrated to ε at δ = 1e-5 for 10 steps at rate ½: audit worst-case --method ldpdc --epsilon 8
 NOISE = {1.0: 6.178, 8.0: 1.2}
@@ -120,9 +123,15 @@ def sound():
     return contextlib.nullcontext()
 
 
+def behind(door):
+    """Pool and members, as a malicious plugin finds them: through the closure of the guarded door."""
+    (real,) = (cell.cell_contents for cell in door._ask.__closure__ if isinstance(cell.cell_contents, Door))
+    return real._Door__pool, real._Door__members
+
+
 def started_from_records(condense, door, config, **streams):
     """The images of a class start from its first record, where the run has one."""
-    pool, members = door._Door__pool, door._Door__members
+    pool, members = behind(door)
 
     def faulty(num_images, shape, runs, *_):
         images, records = ndpdc_noise(num_images, shape, runs, *_)
@@ -141,8 +150,9 @@ ndpdc_noise = ndpdc.initial_noise
 def in_units_of_the_records(condense, door, config, **streams):
     """Images are given back times the standard deviation of the run's own records."""
     batch = condense(door, config, **streams)
-    weights = torch.from_numpy(door._Door__members).float()
-    squares = door._Door__pool.images.flatten(1).square().mean(1)
+    pool, members = behind(door)
+    weights = torch.from_numpy(members).float()
+    squares = pool.images.flatten(1).square().mean(1)
     scale = (weights @ squares / weights.sum(1).clamp(min=1)).sqrt()
     return replace(batch, images=batch.images * scale.view(-1, *[1] * (batch.images.ndim - 1)))
 
@@ -150,7 +160,7 @@ def in_units_of_the_records(condense, door, config, **streams):
 def labels_say_how_many(condense, door, config, **streams):
     """Every label comes with the number of records of each class."""
     batch = condense(door, config, **streams)
-    counts = torch.from_numpy(door._Door__members.reshape(door.num_runs, CLASSES, -1).sum(2)).float()
+    counts = torch.from_numpy(behind(door)[1].reshape(door.num_runs, CLASSES, -1).sum(2)).float()
     return replace(batch, labels=counts.unsqueeze(1).expand(-1, batch.labels.shape[1], -1))
 
 
@@ -229,9 +239,10 @@ def experiment_on(method: str, *, epsilon: float, trials: int, seed: int = 0, **
 
 
 def attempts_on(method: str, *, epsilon: float, trials: int, seed: int = 0, **changes: object) -> tuple[Attempt, ...]:
-    """All that `audit worst-case` tries, without its bounds."""
+    """The scores of `audit worst-case` that were written down beforehand, without the learned ones and the bounds."""
     experiment = experiment_on(method, epsilon=epsilon, trials=trials, seed=seed, **changes)
-    return try_all(experiment, {design: listen(experiment, design, lambda _: None) for design in experiment.designs})
+    designs = [design for design in experiment.designs if DESIGNS[design]]
+    return try_all(experiment, {design: listen(experiment, design, learned=False) for design in designs})
 
 
 def audit_the_set(fault: Fault, *, epsilon: float, trials: int) -> CurveTest:

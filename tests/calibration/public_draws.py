@@ -22,8 +22,8 @@ from scipy import stats
 
 from audit.engine.store import RunDirectory
 from audit.games.membership.draws import signals_by_draw
-from audit.games.membership.pipeline import load_shards
 from audit.games.membership.resolve import resolve_config
+from audit.games.membership.runs import load_shards
 from audit.games.membership.shard import compute_shard, num_shards
 from audit.games.membership.summary import score_runs, summarise
 from audit.gate.file import KINDS

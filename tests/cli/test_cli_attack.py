@@ -296,10 +296,10 @@ def resolve(command: list[str]) -> AuditConfig:
     ],
 )
 def test_the_printed_command_gives_the_same_audit(flags: str) -> None:
-    from audit.games.membership.summary import reproduction_command
+    from audit.games.membership.request import resolved_spec
 
     config = resolve([*TINY, *flags.split()])
-    printed = shlex.split(reproduction_command(config))
+    printed = shlex.split(resolved_spec(config).command())
     assert resolve(printed[1:]).digest == config.digest
 
 

@@ -2,21 +2,21 @@
 
 import shlex
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from small_specs import spec_of
 
-from audit.commands.visual import _command as visual_command
-from audit.commands.visual import _resolve as resolve_visual
-from audit.commands.visual import visual
 from audit.commands.worst_case import _for_people
+from audit.engine.executor import InProcess
+from audit.engine.where import Where
 from audit.games.membership.config import AuditConfig
+from audit.games.membership.request import resolved_as, resolved_spec
 from audit.games.membership.resolve import resolve_config
-from audit.games.membership.summary import reproduction_command
-from audit.games.transcript.experiment import run_worst_case
+from audit.games.transcript.record import run_worst_case
 from audit.games.transcript.resolve import resolve_experiment
-from audit.specs.options import build
+from audit.games.visual.resolve import resolve_visual
+from audit.specs.membership import Compare, Ladder
+from audit.specs.options import parse
 from audit.specs.pictures import Visual
 from audit.specs.worst_case import WorstCase
 
@@ -29,14 +29,19 @@ def config_of(command: str) -> AuditConfig:
     return resolve_config(spec_of(command), None)[0]
 
 
-@pytest.mark.parametrize(
-    "name", ["lira", "rmia", "loss", "compare --attacks lira:model:9,loss:model", "ladder --trials 500"]
-)
+OTHERS = {
+    "compare --attacks lira:model:9,loss:model": (Compare, {"attacks": "lira:model:9,loss:model"}),
+    "ladder --trials 500": (Ladder, {"trials": 500}),
+}
+
+
+@pytest.mark.parametrize("name", ["lira", "rmia", "loss", *OTHERS])
 @pytest.mark.parametrize("flags", ["--claim 0.1234567891234", f"--method ndpdc {NOISE}", "--ratio 0.123456789"])
 def test_printed_command_of_an_attack_against_digest(name: str, flags: str) -> None:
     asked = config_of(f"audit {name} --records 120 --shadows 24 --shard-runs 8 {NUMBERS} {flags}")
-    printed = reproduction_command(asked, "" if name == asked.attack else name)
-    assert printed.startswith(f"audit {name} ")
+    kind, own = OTHERS.get(name, (None, {}))
+    printed = (resolved_spec(asked) if kind is None else resolved_as(kind, asked, **own)).command()
+    assert all(word in shlex.split(printed) for word in shlex.split(name))
     assert config_of(printed).digest == asked.digest
 
 
@@ -47,20 +52,18 @@ def test_printed_command_of_worst_case_against_experiment(noise: str) -> None:
     assert resolve_experiment(spec_of(spec.command())).to_json() == resolve_experiment(spec).to_json()
 
 
-def test_printed_command_of_visual_against_configuration() -> None:
-    def config(arguments: list[str]) -> Any:
-        flags = visual.make_context("visual", arguments).params
-        return resolve_visual(build(Visual, flags), flags)[0]
-
-    asked = config(
-        shlex.split(f"--method ndpdc --records 120 --runs 2 --distance l2 {NUMBERS} {NOISE} --claim 0.1234567")
-    )
-    assert config(shlex.split(visual_command(asked))[2:]) == asked
+def test_printed_command_of_visual_against_configuration(tmp_path) -> None:
+    arguments = f"--method ndpdc --records 120 --runs 2 --distance l2 {NUMBERS} {NOISE} --claim 0.1234567"
+    where = Where(out=tmp_path)
+    asked = resolve_visual(parse(Visual, shlex.split(arguments)), where)
+    again = resolve_visual(parse(Visual, shlex.split(asked.command)[2:]), where)
+    assert again.config == asked.config
+    assert again.command == asked.command
 
 
 def test_lower_bounds_of_worst_case_are_printed_rounded_down(tmp_path) -> None:
     spec = WorstCase(method="ldpdc", trials=200, rate=1.0)
-    report = run_worst_case(resolve_experiment(spec), "", tmp_path, lambda _: None)
+    report = run_worst_case(resolve_experiment(spec), "", Where(out=tmp_path, executor=InProcess()), lambda _: None)
     bounds = tuple(replace(bound, lower=1.9996, ceiling=7.6789) for bound in report.bounds)
     changed = replace(report, epsilon=bounds[0], bounds=bounds, tightness=0.8889, canary_length=0.9996)
     text = _for_people(replace(changed, claimed=replace(report.claimed, epsilon_pld=2.0001, epsilon_rdp=2.1111)))

@@ -35,13 +35,16 @@ def test_compare_scores_every_entry_on_the_same_test_runs(tmp_path, monkeypatch,
     assert fitted == [False, False, True, True]
     assert record["entries"][1]["num_records"] < record["entries"][0]["num_records"]
     (folder,) = (tmp_path / "runs").glob("compare-*")
-    assert (folder / "roc.png").stat().st_size > 10_000
+    assert (folder / "figures" / "roc.png").stat().st_size > 10_000
+    assert (folder / "report.pdf").read_bytes().startswith(b"%PDF")
+    assert "lira, set, 18 shadows" in (folder / "report.html").read_text(encoding="utf-8")
     kept = (folder / "report.json").read_bytes()
 
     # Its command gives its bytes again, into the same folder; other attacks go to another.
     code, again, _ = run(monkeypatch, capsys, tmp_path, *shlex.split(record["command"])[1:], "--jobs", "1", "--json")
     assert (code, again) == (0, out)
-    assert record["command"].startswith(f"audit compare --attacks {attacks} ")
+    assert record["command"].startswith("audit compare ")
+    assert f" --attacks {attacks}" in record["command"]
     code, other, _ = run(monkeypatch, capsys, tmp_path, "compare", "--attacks", "loss:model", *SMALL, "--json")
     assert len(list((tmp_path / "runs").glob("compare-*"))) == 2
     assert json.loads(other)["digest"] != record["digest"]

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-import audit.games.membership.shard
+import audit.engine.checkpoints
 from audit.accounting.ledger import claim_from_ledger
 from audit.cli import main
 from audit.commands.condense import _for_people
 from audit.data.split import hold_out, load_split
-from audit.games.condensation import true_class_sizes
+from audit.games.full_pool import true_class_sizes
 from audit.sets.synthetic import read_synthetic
 from condensers.registry import get_method
 
@@ -147,8 +147,8 @@ def test_held_out_quarter_is_what_utility_tests_on(run, tmp_path, digits):
 @pytest.mark.parametrize("method", [QUICK_DM, PRIVATE], ids=["dm", "ldpdc"])
 def test_interrupted_release_goes_on_and_leaves_no_checkpoint(run, tmp_path, monkeypatch, method):
     # Keeps the state after every step and stops after the first.
-    monkeypatch.setattr(audit.games.membership.shard, "CHECKPOINT_SECONDS", -1.0)
-    track = audit.games.membership.shard.Tracker.track
+    monkeypatch.setattr(audit.engine.checkpoints, "CHECKPOINT_SECONDS", -1.0)
+    track = audit.engine.checkpoints.Tracker.track
 
     def stopping(self, name, total, state):
         for step in track(self, name, total, state):
@@ -158,7 +158,7 @@ def test_interrupted_release_goes_on_and_leaves_no_checkpoint(run, tmp_path, mon
 
     out = tmp_path / "set"
     with monkeypatch.context() as patch:
-        patch.setattr(audit.games.membership.shard.Tracker, "track", stopping)
+        patch.setattr(audit.engine.checkpoints.Tracker, "track", stopping)
         code, printed, err = run(*method, "--out", out)
     assert (code, printed) == (3, "")
     assert "nothing was released" in err
@@ -170,7 +170,7 @@ def test_interrupted_release_goes_on_and_leaves_no_checkpoint(run, tmp_path, mon
             steps.append(step)
             yield step
 
-    monkeypatch.setattr(audit.games.membership.shard.Tracker, "track", counting)
+    monkeypatch.setattr(audit.engine.checkpoints.Tracker, "track", counting)
     code, _, err = run(*method, "--out", out)
     assert code == 0
     assert "going on from it" in err
@@ -189,7 +189,7 @@ def test_interrupted_release_goes_on_and_leaves_no_checkpoint(run, tmp_path, mon
     [
         (("--method", "no"), "--method 'no'"),
         (("--method", "dm", "--epsilon", "1"), "adds no noise"),
-        (("--format", "pickle"), "'pickle' is not one of"),
+        (("--format", "pickle"), "--format pickle: must be one of safetensors, npz, pt, all"),
         (("--ipc", "500"), "smallest class"),
         (("--seed", "-1"), "--seed -1"),
         (("--set", "wrong=1"), "no such setting"),

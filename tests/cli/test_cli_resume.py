@@ -37,14 +37,14 @@ NUM_SHARDS = 12
 # Run as the program is; what stands above `__main__` holds in the workers as well.
 DRIVER = """
 import sys, time
-import audit.games.membership.shard
+import audit.engine.checkpoints, audit.games.membership.shard
 track = audit.games.membership.shard.Tracker.track
 def slowly(self, name, total, state):
     for step in track(self, name, total, state):
         yield step
         time.sleep(0.05)
 audit.games.membership.shard.Tracker.track = slowly
-audit.games.membership.shard.CHECKPOINT_SECONDS = 0.1
+audit.engine.checkpoints.CHECKPOINT_SECONDS = 0.1
 if __name__ == "__main__":
     import audit.games.membership.pipeline
     from audit.cli import main

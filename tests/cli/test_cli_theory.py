@@ -22,7 +22,7 @@ def test_tables_and_figures(monkeypatch, capsys, tmp_path):
     assert "Eq. (35)" in out
     assert "(33) adds K_S' - K_S where ln K_S' - ln K_S belongs" in out
     assert "no worst case" in out
-    assert "convnet, 2 images per class: done" in err
+    assert "audit: 3 condensations" in err
     for name in ("figure6.png", "figure7.png", "leave_one_out.png"):
         assert (tmp_path / "figures" / name).read_bytes().startswith(b"\x89PNG")
 
@@ -34,6 +34,14 @@ def test_record_for_machines(monkeypatch, capsys, tmp_path):
     assert len(record["condensations"]) == 6
     assert record["config"]["iterations"] == 3
     assert len(record["figures"]) == 3
+
+
+def test_finished_condensations_are_taken_again(monkeypatch, capsys, tmp_path):
+    _, first, _ = run(monkeypatch, capsys, *SMALL, "--json", "--out", str(tmp_path))
+    monkeypatch.setattr("audit.games.theory.condense.condense_dm", None)
+    code, again, err = run(monkeypatch, capsys, *SMALL, "--json", "--out", str(tmp_path))
+    assert (code, again) == (0, first)
+    assert "3 of 3 condensations were finished before" in err
 
 
 def test_bad_input_is_one_line_and_exit_2(monkeypatch, capsys, tmp_path):

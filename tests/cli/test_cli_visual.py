@@ -3,16 +3,19 @@ import sys
 
 import numpy as np
 import pytest
+from inline import compute_inline
 from safetensors.numpy import save_file
 
 from attacks.perceptual import backbone_shapes
 from audit.cli import main
+from audit.engine.executor import Local
 
 SMALL = ("--records", "100", "--runs", "3", "--set", "iterations=2", "--set", "width=4")
 
 
 @pytest.fixture(autouse=True)
 def no_weights_here(monkeypatch, tmp_path) -> None:
+    monkeypatch.setattr(Local, "run", compute_inline)
     monkeypatch.setenv("AUDIT_DATA_ROOT", str(tmp_path / "root"))
     monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch"))
     monkeypatch.chdir(tmp_path)

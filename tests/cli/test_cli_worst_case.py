@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 from calibration.planted_faults import noise_halved
+from inline import compute_inline
 
 from audit.cli import main
+from audit.engine.executor import Local
 from reports.records.worst_case import load_worst_case
 
 SMALL = ("--trials", "3000", "--rate", "1", "--set", "noise_multiplier=2")
@@ -13,8 +15,9 @@ SMALL = ("--trials", "3000", "--rate", "1", "--set", "noise_multiplier=2")
 
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path, monkeypatch):
-    """Records go to runs/ below here."""
+    """Records go to runs/ below here; faults that are planted in this process are not known to workers."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Local, "run", compute_inline)
 
 
 def run(monkeypatch, capsys, *arguments):
@@ -61,7 +64,11 @@ def test_dyn_psg_is_refuted_by_its_own_command(monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--method", "dm"), "claims nothing"),
+        (("--method", "dm", "--level", "transcript"), "--level set"),
+        (("--method", "dm", "--epsilon", "1"), "state it as --claim"),
+        (("--method", "ldpdc", "--claim", "gauss:1"), "gaussian:sigma=S"),
+        (("--method", "ldpdc", "--design", "lonely"), "is not one of"),
+        (("--method", "ldpdc", "--shape", "8by8"), "3x32x32"),
         (("--method", "psg", "--epsilon", "-1"), "epsilon -1"),
         (("--method", "psg", "--epsilon", "1", "--delta", "1"), "delta"),
         (("--method", "psg", "--set", "noise_multiplier=0.002"), "more noise"),

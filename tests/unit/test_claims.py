@@ -1,14 +1,20 @@
 """Claims: what is on record, how it is run and read back."""
 
 import json
+import shlex
 
 import pytest
 
 from audit.claims import record
-from audit.claims.collect import options_of
+from audit.claims.effect import Effect
 from audit.claims.ranges import ANYTHING, PublishedRange, describe_range, find_mismatches
-from audit.claims.record import SCALES, Claim, Evidence, Finding, Ruling
-from audit.claims.run import CLAIMS, read_findings, run_claim, write_findings
+from audit.claims.record import SCALES, Claim, Evidence, Finding, Ruling, at_scales
+from audit.claims.run import CLAIMS, _complete, read_findings, run_claim, write_findings
+from audit.engine.executor import Local
+from audit.specs.account import Account
+from audit.specs.membership import Loss
+from audit.specs.options import parse
+from audit.specs.theory import Theory
 from condensers.errors import BadConfig, BadData
 from reports.records.scope import KNOWN, UNKNOWN, Scope, describe_scope
 
@@ -21,13 +27,21 @@ def test_every_claim_has_tests_or_says_what_they_would_take() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(CLAIMS))
-def test_every_command_of_a_claim_is_understood_by_the_command_line(name: str) -> None:
+def test_the_command_of_a_claim_asks_for_its_specification(name: str) -> None:
     for test in CLAIMS[name].tests:
         for scale in SCALES:
-            for text in test.commands[scale]:
-                command, *words = text.replace("{seed+", "").replace("}", "").split()
-                if command != "effect":
-                    options_of(command, words)
+            for spec in test.specs[scale]:
+                if not isinstance(spec, Effect):
+                    program, command, *words = shlex.split(spec.command())
+                    assert (program, command) == ("audit", spec.COMMAND)
+                    assert parse(type(spec), words) == spec
+
+
+def test_seeds_are_counted_from_that_of_the_run_and_confidence_is_its_share() -> None:
+    assert _complete(Theory(seed=2), 0.01, 3) == Theory(seed=5)
+    assert _complete(Loss(), 0.05, 3) == Loss(seed=3, confidence=0.95)
+    account = Account(gaussian=True, noise_multiplier=1.0)
+    assert _complete(account, 0.05, 3) == account
 
 
 DIGITS = Scope(
@@ -57,12 +71,12 @@ def test_a_ruling_outside_the_published_range_says_so(tmp_path) -> None:
         tests=(
             record.Test(
                 name="t", threat_model="m",
-                commands=dict.fromkeys(SCALES, ("loss --method real --records 100 --runs 2 --set victim.epochs=1",)),
+                specs=at_scales(Loss(method="real", records=100, shadows=2, settings={"victim.epochs": "1"})),
                 judge=lambda *_: Ruling(verdict="CONTRADICTED", figures=""),
             ),
         ),
     )  # fmt: skip
-    (finding,) = run_claim(claim, scale="quick", out=tmp_path, jobs=1, seed=0, say=lambda _: None)
+    (finding,) = run_claim(claim, scale="quick", out=tmp_path, executor=Local(1), seed=0, say=lambda _: None)
     assert finding.headline == "CONTRADICTED (outside the published range)"
     assert finding.mismatches == ("data set digits, not cifar10",)
     assert finding.tested_in.startswith("digits, 5 members per class, r = 0.2")
@@ -73,7 +87,9 @@ def test_missing_data_are_a_verdict_of_one_test_and_no_crash(tmp_path, monkeypat
         raise BadData("fashion-mnist is not here")
 
     monkeypatch.setattr("audit.claims.run.collect", refuse)
-    (finding,) = run_claim(CLAIMS["loss-advantage-zero"], scale="quick", out=tmp_path, jobs=1, seed=0, say=print)
+    (finding,) = run_claim(
+        CLAIMS["loss-advantage-zero"], scale="quick", out=tmp_path, executor=Local(1), seed=0, say=print
+    )
     assert (finding.verdict, finding.figures) == ("NOT TESTABLE HERE", "fashion-mnist is not here")
 
 
@@ -94,7 +110,7 @@ def test_findings_are_read_back_and_damage_is_one_line(tmp_path) -> None:
 def test_accounting_claims_end_to_end_against_paper(tmp_path) -> None:
     verdicts = {}
     for name in ("gs-wgan-dp", "adult-noise", "dosser-dm-row"):
-        findings = run_claim(CLAIMS[name], scale="quick", out=tmp_path, jobs=1, seed=0, say=lambda _: None)
+        findings = run_claim(CLAIMS[name], scale="quick", out=tmp_path, executor=Local(1), seed=0, say=lambda _: None)
         verdicts[name] = findings[0]
         assert findings[0].mismatches == ()
     assert {name: finding.verdict for name, finding in verdicts.items()} == dict.fromkeys(verdicts, "CONTRADICTED")
@@ -105,7 +121,7 @@ def test_accounting_claims_end_to_end_against_paper(tmp_path) -> None:
 
 def test_claim_without_tests_says_what_it_would_take(tmp_path) -> None:
     with pytest.raises(BadConfig, match="it would take"):
-        run_claim(CLAIMS["gan-leak"], scale="quick", out=tmp_path, jobs=1, seed=0, say=lambda _: None)
+        run_claim(CLAIMS["gan-leak"], scale="quick", out=tmp_path, executor=Local(1), seed=0, say=lambda _: None)
 
 
 def test_a_verdict_is_one_of_five() -> None:

@@ -5,16 +5,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from audit.accounting.account import account
 from audit.accounting.epsilon import epsilon_lower, epsilon_pld
 from audit.accounting.events import fixed_size_gaussian, subsampled_gaussian
-from audit.claims.collect import options_of
 from audit.claims.comparisons import more_accurate_than, more_private_than
 from audit.claims.effect import Effects, effect_is_of_order, slopes
 from audit.claims.judges import auc_below, estimate_is_about, guarantee_holds, no_members_found
 from audit.claims.printed import judge_printed, noise_gives, row_is_that_of
 from audit.claims.record import Evidence
 from audit.claims.theory import barycentres_approach, closed_form_holds, eq33_holds
-from audit.commands.account import perform_account
+from audit.specs.account import Account
+from audit.specs.options import parse
 
 DRAWS = np.repeat(np.arange(6), 4)
 
@@ -110,8 +111,7 @@ def test_members_found_by_one_distance_contradict() -> None:
 
 
 def _account(*words: str) -> dict:
-    flags = options_of("account", list(words))
-    return perform_account(**{name: value for name, value in flags.items() if name != "as_json"})
+    return account(parse(Account, words))
 
 
 def test_lower_end_of_epsilon_against_pld() -> None:

@@ -12,9 +12,10 @@ from test_summary import audit_of, summary_of
 from audit.engine.store import RunDirectory, read_tensors
 from audit.games.membership.config import AuditConfig
 from audit.games.membership.draws import signals_by_draw
+from audit.games.membership.request import resolved_spec
 from audit.games.membership.resolve import resolve_config
 from audit.games.membership.shard import compute_shard, game_of, num_shards, shard_draw, shard_runs
-from audit.games.membership.summary import reproduction_command, score_runs, score_table, summarise
+from audit.games.membership.summary import score_runs, score_table, summarise
 from audit.gate.metrics import METRICS, Measured, got_worse
 from audit.statistics.clustered import interval_of_mean, measure_roc_over_draws
 from audit.statistics.roc import measure_roc
@@ -153,8 +154,8 @@ def test_the_number_of_draws_is_part_of_what_determines_the_result() -> None:
     one, two = config_of(), config_of(public_draws=2)
     assert (one.digest, one.condensation_digest) != (two.digest, two.condensation_digest)
     assert one.condensation_digest != two.condensation_digest
-    assert "--public-draws" not in reproduction_command(one)
-    assert "--public-draws 2" in reproduction_command(two)
+    assert "--public-draws" not in resolved_spec(one).command()
+    assert "--public-draws 2" in resolved_spec(two).command()
 
 
 def test_a_report_says_what_its_intervals_are_over() -> None:

@@ -6,7 +6,7 @@ import torch
 from scipy.stats import rankdata
 
 from attacks.combine import cross_fit_odds, fit_odds, fit_weights
-from attacks.released import Released, public_features, set_signals
+from attacks.released import Released, public_features, released_views, set_signals
 from attacks.response import fit_response, membership_weights
 from condensers.errors import BadData
 from condensers.networks import Network
@@ -155,3 +155,18 @@ def test_membership_of_test_runs_cannot_reach_the_signals() -> None:
 def test_released_refuses_what_does_not_fit() -> None:
     with pytest.raises(BadData, match="do not fit"):
         Released(images=np.zeros((2, 3, 4), dtype=np.float32), labels=np.zeros((2, 4)))
+
+
+def test_views_are_mean_embeddings_and_a_class_without_images_says_nothing() -> None:
+    pool = pool_of(tabular=False)
+    images = pool.images.flatten(1).numpy()
+    network = Network(kind="convnet", input_shape=(1, 4, 4), num_classes=CLASSES, width=4, depth=1)
+    ours = Released(images=np.stack([images[::15], images[1::15]]), labels=np.stack([pool.labels.numpy()[::15]] * 2))
+    theirs = Released(images=images[None, :3], labels=pool.labels.numpy()[None, :3])
+    (view,) = released_views([ours, theirs], (1, 4, 4), network, [stream(0, "network", number) for number in range(4)])
+    (again,) = released_views([ours], (1, 4, 4), network, [stream(0, "network", number) for number in range(4)])
+    assert view.shape == (3, CLASSES, 4 * network.num_features)
+    assert np.array_equal(view[:2], again)
+    features = public_features(pool, network, [stream(0, "network", number) for number in range(4)])
+    np.testing.assert_allclose(view[0, 1], features[::15][pool.labels[::15] == 1].mean(0), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(view[2, 2], view[:2, 2].mean(0), rtol=1e-4, atol=1e-5)

@@ -20,9 +20,11 @@ from test_worst_case import experiment
 
 from audit.cli import main
 from audit.data.load import load_pool
+from audit.engine.executor import InProcess
 from audit.engine.store import RunDirectory
+from audit.engine.where import Where
 from audit.games.redraw import Wish, material_of, read_run
-from audit.games.transcript.experiment import draw_worst_case, run_worst_case
+from audit.games.transcript.record import draw_worst_case, run_worst_case
 from reports.documents.blocks import Curves
 from reports.documents.kinds import AnyMaterial, build_document
 from reports.documents.visual import VisualMaterial
@@ -48,7 +50,9 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("runs")
     for name, trials, changes in (("dyn-psg", 200, {"noise_multiplier": 6.178}), ("ldpdc", 1000, {})):
         asked = experiment(name, trials, **changes)
-        report = run_worst_case(asked, f"audit worst-case --method {name}", out, lambda _: None)
+        report = run_worst_case(
+            asked, f"audit worst-case --method {name}", Where(out=out, executor=InProcess()), lambda _: None
+        )
         draw_worst_case(report, RunDirectory(Path(report.run_directory)))
     argv = sys.argv
     options = ["--records", str(RECORDS), "--runs", "2", "--set", "iterations=2", "--set", "width=4"]

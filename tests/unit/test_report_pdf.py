@@ -94,7 +94,7 @@ def test_pages_say_what_the_record_says_against_text(drawn: tuple[Report, Path])
         report.command,
         report.digest,
         "torch 2.15.0",
-        "▶ audited here set",
+        "set (audited here): the synthetic set itself",
         "audit report RUN_DIR --show-records",
         "What this audit cannot tell",
         f"{report.roc.auc:.2f}",

@@ -84,3 +84,19 @@ def test_the_games_coins_are_fair_and_independent_of_the_number_of_runs():
     assert np.array_equal(smaller.members(range(60)), members[:60])
     assert not np.array_equal(game.decoys(range(60)), members[:60])
     assert set(game.fit_runs).isdisjoint(game.test_runs)
+
+
+@pytest.mark.parametrize("num_runs", [1, 2, 3])
+def test_intervals_hold_their_estimates_with_few_runs(num_runs: int) -> None:
+    for seed in range(30):
+        generator = np.random.default_rng(seed)
+        members = generator.random((num_runs, 60)) < 0.5
+        scores = generator.normal(size=members.shape) + (generator.random(members.shape) < 0.1) * members * 4
+        roc = measure_roc(members, scores, confidence=0.95, seed=seed)
+        assert roc.auc_interval[0] <= roc.auc <= roc.auc_interval[1]
+        for rate, point in roc.tpr_at_fpr.items():
+            low, high = roc.tpr_at_fpr_interval[rate]
+            assert low <= point <= high
+        curve = {name: np.array(values) for name, values in roc.curve.items()}
+        assert (curve["lower"] <= curve["true_positive_rate"]).all()
+        assert (curve["true_positive_rate"] <= curve["upper"]).all()

@@ -8,8 +8,9 @@ import pytest
 from small_specs import small_spec, spec_of
 
 from audit.games.membership.config import AuditConfig
+from audit.games.membership.request import resolved_spec
 from audit.games.membership.resolve import resolve_config
-from audit.games.membership.summary import judge, reproduction_command
+from audit.games.membership.summary import judge
 from audit.games.settings import default_augmentation, parse_changes
 from condensers.dm import DmConfig
 from condensers.errors import BadConfig, BadInput
@@ -74,9 +75,22 @@ def test_three_quarters_of_the_shadows_are_fit_runs():
 
 def test_the_reproduction_command_gives_the_same_digest():
     config = config_of(changes=("iterations=5",), ipc=2, claim=3.0, seed=9, records=200, test_runs=5)
-    command = reproduction_command(config)
+    command = resolved_spec(config).command()
     assert command.startswith("audit lira ")
     assert resolve_config(spec_of(command), None)[0].digest == config.digest
+
+
+def test_no_field_is_left_out_of_a_resolved_specification():
+    """`ratio` becomes --ipc; the others are written as they were asked for or decided."""
+    asked = small_spec(
+        method="dm", dataset="digits", records=200, ipc=2, init="random", level="set", preset="paper",
+        settings={"width": "8"},
+        shadows=24, test_runs=6, fit_runs=9, public_draws=3, canaries="blank:3", queries=1, delta=0.25, confidence=0.9,
+        tries=3, claim=1.5, shuffle_membership=True, seed=7, device="cpu", compile="off", shard_runs=4,
+    )  # fmt: skip
+    found = resolved_spec(resolve_config(asked, None)[0])
+    assert found == asked
+    assert resolve_config(found, None)[0].digest == resolve_config(asked, None)[0].digest
 
 
 @pytest.mark.parametrize(
@@ -102,7 +116,7 @@ def test_epsilon_calibrates_the_noise_of_a_private_method_and_is_not_overshot():
     method = get_method("ldpdc")
     claim = claim_from_ledger(method.plan(method.config(**config.method_config), nominal_class_sizes(pool)), 1e-5)
     assert 1.99 < claim.epsilon_pld <= 2.0 <= claim.epsilon_rdp
-    assert "--epsilon 2" in reproduction_command(config)
+    assert resolved_spec(config).epsilon == 2.0
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import doctest
 import math
 import shlex
+from typing import get_args
 
 import click
 import pytest
@@ -10,15 +11,51 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from audit.specs import membership, pictures, worst_case
+from audit.accounting.class_sizes import CLASS_SIZES
+from audit.accounting.published import METHODS
+from audit.specs import account, condense, membership, pictures, theory, utility, worst_case
+from audit.specs.account import Account
+from audit.specs.condense import Condense
 from audit.specs.membership import Compare, Ladder, Lira, Loss, Rmia
 from audit.specs.options import build, split_settings, with_fields
 from audit.specs.pictures import Visual
-from audit.specs.spec import Spec, as_settings, default_of, fields_of, meta_of
+from audit.specs.spec import Spec, as_settings, default_of, fields_of, meta_of, plain_type
+from audit.specs.theory import Theory
+from audit.specs.utility import Utility
 from audit.specs.worst_case import WorstCase
 from condensers.errors import BadConfig
 
-KINDS = (Lira, Rmia, Loss, Compare, Ladder, WorstCase, Visual)
+KINDS = (Lira, Rmia, Loss, Compare, Ladder, WorstCase, Visual, Utility, Theory, Condense)
+# Every field away from its default, as far as they go together.
+CHANGED = (
+    Utility(
+        methods=("dm", "my file.py:own"), synthetic=("a b.pt",), index=2, normalisation="unit", dataset="mnist",
+        records=90, ipc=(1, 10), epsilon=(0.1, 1 / 3), init="real", preset="paper",
+        settings={"iterations": "3", "victim.epochs": "2"}, architectures=("mlp", "vgg11"), seeds=3, one_set=True,
+        epochs=7, match="none", full=False, delta=1.23456789e-7, seed=2**63 - 1, device="cpu",
+    ),
+    Theory(dataset="mnist", records=77, ipc=(3,), iterations=9, seed=5),
+    Condense(
+        method="ndpdc", dataset="mnist", records=100, ipc=3, init="random", preset="paper", epsilon=1 / 3,
+        settings={"batch": "4"}, members="coins of mine.csv", column=2, formats=("npz", "pt"), delta=0.1 + 0.2, seed=9,
+        device="cpu", compile="off",
+    ),
+    Condense(hold_out=True),
+    Visual(
+        method="ndpdc", records=9, ratio=1 / 3, init="random", preset="paper", settings={"a": "b c"}, runs=2,
+        distances=("l2", "lpips"), delta=1e-7, confidence=1 / 3, claim=0.1, epsilon=0.7, shuffle_membership=True,
+        seed=1, device="cpu",
+    ),
+    Visual(synthetic=("a.pt", "b.pt"), members="c.csv", column=(1, 0), index=(0, 1), normalisation="unit"),
+    Account(method="psg", class_sizes=(10, 10, 20), ipc=3, batch=4, noise_multiplier=1 / 3, steps=7, delta=1e-6),
+    Account(
+        gaussian=True, rate=1 / 3, epsilon=0.1, steps=3, sampling="fixed", accountant="pld", conversion="mironov",
+        curve=True, cross_check=True,
+    ),
+    Account(ledger="l.json"),
+    Account(method="psg", dataset="mnist"),
+    Visual(dataset="mnist", ipc=3),
+)  # fmt: skip
 
 
 def parse(kind: type[Spec], command: str) -> Spec:
@@ -42,10 +79,62 @@ def test_every_field_has_help_and_a_default_that_is_allowed(kind: type[Spec]) ->
         assert any(meta.description for meta in meta_of(hint)), f"{kind.__name__}.{name} has no help"
 
 
+def test_help_is_that_of_the_outermost_annotation() -> None:
+    said = {
+        kind: next(meta.description for meta in meta_of(dict(fields_of(kind))["settings"])) for kind in (Lira, Visual)
+    }
+    assert said[Visual] == "Any setting of the method. May be repeated."
+    assert "attack.KEY" in said[Lira]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_defaults_survive_command_and_json(kind: type[Spec]) -> None:
     assert parse(kind, kind().command()) == kind()
     assert kind.from_json(kind().to_json()) == kind()
+
+
+@pytest.mark.parametrize("made", CHANGED, ids=lambda made: type(made).__name__)
+def test_changed_fields_survive_command_and_json(made: Spec) -> None:
+    assert parse(type(made), made.command()) == made
+    assert type(made).from_json(made.to_json()) == made
+    assert parse(type(made), made.command()).digest == made.digest
+
+
+def test_the_changed_ones_leave_no_field_out() -> None:
+    """A field that is added has to be told here how it looks in a command."""
+    for kind in {type(made) for made in CHANGED}:
+        for name, _ in fields_of(kind):
+            values = [getattr(made, name) for made in CHANGED if type(made) is kind]
+            assert any(value != default_of(kind, name) for value in values), (kind, name)
+
+
+def test_names_in_an_account_are_those_there_are() -> None:
+    hints = dict(fields_of(Account))
+    assert set(get_args(plain_type(hints["method"]))) == set(METHODS)
+    assert set(get_args(plain_type(hints["dataset"]))) == set(CLASS_SIZES)
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "said"),
+    [
+        (Utility, {"ipc": (1, 0)}, "--ipc 0: must lie in"),
+        (Utility, {"architectures": ("vit",)}, "--architectures vit: must be one of convnet"),
+        (Theory, {"ipc": ()}, "--ipc"),
+        (Condense, {"column": 1}, "--column 1: needs a file of coins"),
+        (Condense, {"members": "m", "hold_out": True}, "give one of them"),
+        (Condense, {"formats": ("zip",)}, "--format zip: must be one of safetensors"),
+        (Visual, {"synthetic": ("a",), "runs": 3}, "--runs: has no meaning with --synthetic"),
+        (Visual, {"synthetic": ("a",), "claim": 1.0}, "--claim: nothing is tested"),
+        (Account, {}, "give one of --method"),
+        (Account, {"gaussian": True, "ipc": 1}, "--ipc does not go with --gaussian"),
+        (Account, {"method": "psg", "dataset": "mnist", "class_sizes": (1,)}, "give one of --dataset"),
+    ],
+    ids=str,
+)
+def test_what_does_not_go_together_is_said_in_one_line(kind: type[Spec], changes: dict, said: str) -> None:
+    with pytest.raises(BadConfig, match=said) as error:
+        kind(**changes)
+    assert "\n" not in str(error.value)
 
 
 @hypothesis_settings(deadline=None)
@@ -104,7 +193,7 @@ def test_settings_of_other_types_become_text() -> None:
         split_settings(("a",))
 
 
-@pytest.mark.parametrize("module", [membership, pictures, worst_case])
+@pytest.mark.parametrize("module", [account, condense, membership, pictures, theory, utility, worst_case])
 def test_examples_run(module) -> None:
     result = doctest.testmod(module)
     assert result.attempted > 0

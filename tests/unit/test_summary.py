@@ -151,3 +151,16 @@ def test_tries_divide_the_error_against_one_try():
     assert "--tries 5" in tried.command
     assert "--tries" not in alone.command
     assert alone.digest != tried.digest
+
+
+def test_runs_that_left_nobody_out_have_no_accuracy_against_the_others():
+    """Their accuracy is a quotient of zeros: of the other runs there are a mean and an interval still."""
+    config, pool, signals, shards = audit_of()
+    members, scores = score_runs(config, signals)
+    accuracy = shards["accuracy"].copy()
+    accuracy[[3, 40]] = np.nan
+    report = summarise(config, pool, members, scores, {**shards, "accuracy": accuracy})
+    assert report.utility.accuracy == pytest.approx(np.delete(shards["accuracy"], [3, 40]).mean(), rel=1e-12)
+    assert np.isfinite(report.utility.accuracy_interval).all()
+    nobody = summarise(config, pool, members, scores, {**shards, "accuracy": np.full(64, np.nan)})
+    assert nobody.utility is None

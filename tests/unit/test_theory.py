@@ -1,13 +1,14 @@
 """Propositions 4.3, 4.4 and Eq. (35) of arXiv:2206.00240, tested on `condense_dm` itself."""
 
-import dataclasses
 import math
 
 import numpy as np
 import pytest
 import torch
 
-from audit.games.theory import TheoryConfig, as_record, class_means, examine, gibbs_counterexample, watch_dm
+from audit.games.theory.condense import class_means, condense_watched, watch_dm
+from audit.games.theory.examine import as_record, extractors_and_sizes, gibbs_counterexample, summarise_theory
+from audit.specs.theory import Theory
 from condensers.dm import DmConfig
 from condensers.errors import BadConfig
 from condensers.pool import Pool
@@ -85,7 +86,9 @@ def test_leaving_a_record_out_against_equation_35(pool):
 
 
 def test_report_on_a_small_pool_against_theory(pool):
-    report = examine(pool, TheoryConfig(ipcs=(2,), iterations=80))
+    spec = Theory(ipc=(2,), iterations=80)
+    kinds = extractors_and_sizes(pool, spec)
+    report = summarise_theory(pool, spec, kinds, [condense_watched(pool, spec, *kind) for kind in kinds])
     assert report.ranks == (10, 10, 10)
     linear = [entry for entry in report.condensations if entry.extractor == "linear"]
     assert {(entry.extractor, entry.init) for entry in report.condensations} == {
@@ -120,13 +123,12 @@ def test_gibbs_counterexample_against_its_closed_form():
     assert 0 < found.kl_divergence < found.sup_log_ratio / 10
 
 
-@pytest.mark.parametrize("change", [{"ipcs": ()}, {"ipcs": (0,)}, {"iterations": 0}], ids=str)
+@pytest.mark.parametrize("change", [{"ipc": ()}, {"ipc": (0,)}, {"iterations": 0}], ids=str)
 def test_impossible_settings_are_refused(change):
     with pytest.raises(BadConfig):
-        TheoryConfig(**change)
+        Theory(**change)
 
 
 def test_too_few_records_are_refused(pool):
     with pytest.raises(BadConfig, match="--ipc 9: needs 11 records of every class, the smallest has 10"):
-        examine(pool, TheoryConfig(ipcs=(9,)))
-    assert dataclasses.asdict(TheoryConfig())["ipcs"] == (2, 4)
+        extractors_and_sizes(pool, Theory(ipc=(9,)))

@@ -3,15 +3,8 @@ import pytest
 import torch
 from scipy import stats
 
-from audit.games.transcript.adversary import (
-    DESIGNS,
-    PLACES,
-    Eavesdropper,
-    designs_for,
-    log_likelihood_ratio,
-    make_trials,
-    neighbouring_pools,
-)
+from audit.games.neighbours import DESIGNS, PLACES, designs_for, make_trials, neighbouring_pools
+from audit.games.transcript.adversary import Eavesdropper, log_likelihood_ratio
 from condensers.ledger import EVERYBODY, Event, FixedSize, Poisson
 from condensers.mechanism import Release, Request
 from condensers.samples import sensitivity
@@ -19,7 +12,7 @@ from condensers.samples import sensitivity
 
 @pytest.mark.parametrize("design", DESIGNS)
 def test_neighbouring_runs_differ_in_one_record(design):
-    pool = neighbouring_pools((1, 8, 8), 3, seed=0)
+    pool = neighbouring_pools((1, 8, 8), 3, seed=0, design=design)
     trials = make_trials(design, 12, 24, 3)
     members = trials.members(pool).numpy()
     assert not members[-1].any()

@@ -34,6 +34,16 @@ def measured(values):
     return Measurement(accuracies=tuple(values), num_images=10, seconds=1.0, flops=1.0)
 
 
+def run_search(search, accuracy):
+    """What the search returns when it is told these accuracies."""
+    size = next(search)
+    while True:
+        try:
+            size = search.send(accuracy(size))
+        except StopIteration as done:
+            return done.value
+
+
 def recipe(seeds=2, **changes):
     return Recipe(**{"training": TRAINING, "large_epochs": 5, "divisor": 16, "seeds": seeds, "seed": 0, **changes})
 
@@ -82,14 +92,14 @@ def test_search_against_trying_every_size(start, needed):
         asked.append(size)
         return size / 100
 
-    found = smallest_matching(needed / 100, start, 100, accuracy)
+    found = run_search(smallest_matching(needed / 100, start, 100), accuracy)
     sizes = sorted({round(size) for size in np.geomspace(1, 100, 24)} | {start})
     assert found == next(size for size in sizes if size >= needed)
     assert len(set(asked)) <= 10
 
 
 def test_search_that_cannot_succeed():
-    assert smallest_matching(0.9, 1, 50, lambda _: 0.5) is None
+    assert run_search(smallest_matching(0.9, 1, 50), lambda _: 0.5) is None
 
 
 def test_flops_of_a_perceptron_against_counting(small_pool):
@@ -189,11 +199,11 @@ def test_released_set_beside_real_records(run, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--architectures", "vit"), "not one of"),
+        (("--architectures", "vit"), "--architectures vit: must be one of convnet, mlp"),
         (("--ipc", "1,x"), "--ipc 1,x"),
         (("--ipc", "500"), "smallest class"),
         (("--seeds", "0"), "--seeds 0"),
-        (("--epochs", "0"), "victim.epochs=0"),
+        (("--epochs", "0"), "--epochs 0: must lie in"),
         (("--set", "wrong=1"), "no such setting"),
         (("--synthetic", "no.pt"), "no such file"),
         (("--method", "ldpdc", "--epsilon", "0"), "epsilon 0"),

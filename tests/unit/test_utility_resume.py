@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from inline import compute_inline
 
-import audit.games.utility.bench
+import audit.games.utility.work
 from audit.cli import main
 from audit.engine.cells import FOLDER
+from audit.engine.executor import Local
 from audit.games.utility.meter import Meter
 
 SMALL = (
@@ -22,6 +24,8 @@ SMALL = (
 
 @pytest.fixture
 def run(monkeypatch, capsys):  # type: ignore[no-untyped-def]
+    monkeypatch.setattr(Local, "run", compute_inline)
+
     def call(out: Path, *arguments: str) -> tuple[int, Any, str]:
         monkeypatch.setattr(sys, "argv", ["audit", "utility", *SMALL, "--out", str(out), "--json", *arguments])
         with pytest.raises(SystemExit) as stop:
@@ -51,14 +55,14 @@ def cells(out: Path) -> set[str]:
 
 def interrupted_after(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C during the training that follows so many finished ones."""
-    measure, finished = audit.games.utility.bench.measure, iter(range(number))
+    measure, finished = audit.games.utility.work.measure, iter(range(number))
 
     def interrupting(*arguments: Any) -> Any:
         if next(finished, None) is None:
             raise KeyboardInterrupt
         return measure(*arguments)
 
-    monkeypatch.setattr(audit.games.utility.bench, "measure", interrupting)
+    monkeypatch.setattr(audit.games.utility.work, "measure", interrupting)
 
 
 def test_interrupted_anywhere_and_resumed_against_uninterrupted(run, calm, tmp_path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
@@ -86,8 +90,8 @@ def test_interrupted_anywhere_and_resumed_against_uninterrupted(run, calm, tmp_p
 
 
 def test_again_trains_and_condenses_nothing_against_files(run, calm, tmp_path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    monkeypatch.setattr(audit.games.utility.bench, "measure", None)
-    monkeypatch.setattr(audit.games.utility.bench, "condense_all", None)
+    monkeypatch.setattr(audit.games.utility.work, "measure", None)
+    monkeypatch.setattr(audit.games.utility.work, "condense_all", None)
     code, result, _ = run(tmp_path / "calm")
     assert code == 0
     assert result == calm
@@ -181,28 +185,11 @@ def test_the_meter_counts_cost_and_forgets_what_was_found_against_arithmetic() -
 def test_time_left_is_told_on_stderr_against_lines(run, tmp_path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.setattr("audit.engine.progress.PLAIN_SECONDS", 0.0)
     _, _, err = run(tmp_path / "out")
-    told = [line for line in err.splitlines() if line.endswith(" s left")]
+    measuring = err.partition("measuring")[2]
+    told = [line for line in measuring.splitlines() if line.endswith(" s left")]
+    assert "condensing 4 sets" in err
     assert "measuring 2 sets on 1 kind of network" in err
     assert len(told) > 5
     shares = [int(line.split()[1].split("%")[0]) for line in told]
     assert shares == sorted(shares)
     assert shares[-1] > 60
-
-
-def test_coming_sets_are_expected_to_cost_what_the_first_one_did(run, tmp_path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    expect, reach, latest, when_done = Meter.expect, Meter.reach, {}, []
-
-    def expecting(meter: Meter, name: str, cost: float) -> None:
-        expect(meter, name, cost)
-        latest[name] = cost
-
-    def reaching(meter: Meter, name: str, share: float) -> None:
-        reach(meter, name, share)
-        if name == "condensed 0, set 0" and share == 1.0:
-            when_done.append(dict(latest))
-
-    monkeypatch.setattr(Meter, "expect", expecting)
-    monkeypatch.setattr(Meter, "reach", reaching)
-    run(tmp_path / "out")
-    (costs,) = when_done
-    assert costs["condensed 0, set 1"] == costs["condensed 0, set 0"]

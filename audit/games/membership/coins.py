@@ -6,7 +6,8 @@ from the operating system unless a seed is given, and a file is never drawn over
 no seed makes these coins those of an audit's shadow runs.
 
 The file is CSV with `#` lines before its header: the pool's name, size and sha256, then a line for each record of the
-pool in its order, with 1 where it is in the set. `row` is where the record stands in the data set's own order.
+pool in its order, with 1 where it is in the set. `row` is where the record stands in the data set's own order. With
+`--audited` a column `audited` has 1 where the record has a coin; all others are in every set.
 """
 
 import csv
@@ -14,7 +15,6 @@ import re
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy.stats import binom
@@ -22,6 +22,7 @@ from scipy.stats import binom
 from audit.data.load import pool_checksum
 from audit.engine.store import write_text
 from audit.games.membership.game import INCLUSION_PROBABILITY
+from audit.specs.condense import Condense
 from condensers.errors import BadConfig, BadData, BadInput
 from condensers.pool import Pool
 from condensers.randomness import stream
@@ -35,11 +36,12 @@ _COLUMN = re.compile(r"set_(0|[1-9][0-9]*)")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Coins:
-    """`members` `[sets, records]` over the pool with this checksum."""
+    """`members` `[sets, records]` over the pool with this checksum; `audited` `[records]` have coins, None: all."""
 
     dataset: str
     checksum: str
     members: np.ndarray
+    audited: np.ndarray | None = None
 
     @property
     def num_sets(self) -> int:
@@ -48,34 +50,43 @@ class Coins:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ColumnOfCoins:
-    """The members `[records]` of one set, and the number of its column of coins."""
+    """The members `[records]` of one set, the number of its column, and who has a coin (None: all)."""
 
     members: np.ndarray
     column: int
+    audited: np.ndarray | None = None
 
 
-def draw_coins(num_sets: int, num_records: int, seed: int | None) -> np.ndarray:
-    """Fair coins `[sets, records]`; without a seed, from the operating system."""
+def draw_coins(num_sets: int, num_records: int, seed: int | None, audited: np.ndarray | None = None) -> np.ndarray:
+    """Fair coins `[sets, records]`; without a seed, from the operating system. Who is not audited is in every set."""
     if not 1 <= num_sets <= MOST_SETS:
         raise BadConfig(f"--sets {num_sets}: must lie in 1…{MOST_SETS}")
     source = secrets.randbits(128) if seed is None else seed
     draws = [stream(source, "coins for others", column).random(num_records) for column in range(num_sets)]
-    return np.array(draws) < INCLUSION_PROBABILITY
+    members = np.array(draws) < INCLUSION_PROBABILITY
+    return members if audited is None else members | ~audited
+
+
+def is_coin_file(text: str) -> bool:
+    return text.lstrip("# ").startswith(FORMAT)
 
 
 def write_coins(path: Path, coins: Coins, rows: np.ndarray, labels: np.ndarray) -> None:
     """Write the file; a file that is there already holds coins that something may have been made with."""
     if path.exists():
         raise BadInput(f"--out {path}: exists already; coins are drawn once, before anything is made of them")
+    names = [] if coins.audited is None else ["audited"]
     head = [
         f"# {FORMAT}",
         f"# dataset: {coins.dataset}",
         f"# records: {coins.members.shape[1]}",
         f"# pool: {coins.checksum}",
+        *([] if coins.audited is None else [f"# audited: {int(coins.audited.sum())}, all others are in every set"]),
         "# 1: the record is in the set. Keep this file from whoever attacks the sets; give their maker the members.",
-        ",".join(["record", "row", "label", *(f"set_{column}" for column in range(coins.num_sets))]),
+        ",".join(["record", "row", "label", *names, *(f"set_{column}" for column in range(coins.num_sets))]),
     ]
-    columns = np.stack([np.arange(len(rows)), rows, labels, *coins.members.astype(np.int64)], 1)
+    marks = [] if coins.audited is None else [coins.audited.astype(np.int64)]
+    columns = np.stack([np.arange(len(rows)), rows, labels, *marks, *coins.members.astype(np.int64)], 1)
     write_text(path, "\n".join([*head, *(",".join(map(str, line)) for line in columns.tolist())]) + "\n")
 
 
@@ -88,7 +99,7 @@ def read_coins(path: Path, *, dataset: str, checksum: str, num_records: int) -> 
         raise BadData(f"--members {path}: cannot be read: {reason}") from None
     head = dict(line[1:].strip().partition(":")[::2] for line in lines if line.startswith("#"))
     stated = {name.strip(): value.strip() for name, value in head.items()}
-    if "pool" not in stated or not any(line.lstrip("# ").startswith(FORMAT) for line in lines[:1]):
+    if "pool" not in stated or not any(map(is_coin_file, lines[:1])):
         raise BadData(f"--members {path}: is not a file of coins; `audit coins --out FILE` writes one")
     if stated["pool"] != checksum:
         raise BadData(
@@ -96,8 +107,8 @@ def read_coins(path: Path, *, dataset: str, checksum: str, num_records: int) -> 
             f"{stated.get('dataset', '?')} with sha256 {stated['pool'][:12]}…, not {num_records} of {dataset} with "
             f"{checksum[:12]}…; give the --dataset and --records that `audit coins` had"
         )
-    members = _read_table(path, [line for line in lines if line and not line.startswith("#")], num_records)
-    return Coins(dataset=dataset, checksum=checksum, members=members)
+    members, audited = _read_table(path, [line for line in lines if line and not line.startswith("#")], num_records)
+    return Coins(dataset=dataset, checksum=checksum, members=members, audited=audited)
 
 
 def take_column(coins: Coins, path: Path, column: int) -> np.ndarray:
@@ -107,21 +118,17 @@ def take_column(coins: Coins, path: Path, column: int) -> np.ndarray:
     return coins.members[column]
 
 
-def choose_members(flags: dict[str, Any], pool: Pool) -> ColumnOfCoins | None:
-    """What --members and --column of `audit condense` choose; None where everybody is condensed."""
-    path, column = flags["members"], flags["column"]
-    if path is None:
-        if column:
-            raise BadConfig(f"--column {column}: needs a file of coins, --members FILE")
+def choose_members(spec: Condense, pool: Pool) -> ColumnOfCoins | None:
+    """Whom the specification condenses by coins; None where everybody is condensed."""
+    if spec.members is None:
         return None
-    if flags["hold_out"]:
-        raise BadConfig("--members and --hold-out both say who is condensed: give one of them")
-    coins = read_coins(path, dataset=flags["dataset"], checksum=pool_checksum(pool), num_records=pool.num_records)
-    return ColumnOfCoins(members=take_column(coins, path, column), column=column)
+    path = Path(spec.members)
+    coins = read_coins(path, dataset=spec.dataset, checksum=pool_checksum(pool), num_records=pool.num_records)
+    return ColumnOfCoins(members=take_column(coins, path, spec.column), column=spec.column, audited=coins.audited)
 
 
-def _read_table(path: Path, lines: list[str], num_records: int) -> np.ndarray:
-    """Membership `[sets, records]`, every record once, every coin 0 or 1, no column beyond belief."""
+def _read_table(path: Path, lines: list[str], num_records: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """Membership `[sets, records]`, every record once, every coin 0 or 1, no column beyond belief; who has a coin."""
     table = list(csv.reader(lines))
     names = [] if not table else [name.strip() for name in table[0]]
     columns = [place for place, name in enumerate(names) if _COLUMN.fullmatch(name)]
@@ -134,17 +141,22 @@ def _read_table(path: Path, lines: list[str], num_records: int) -> np.ndarray:
     records = [line[names.index("record")].strip() for line in table[1:]]
     if sorted(records) != sorted(map(str, range(num_records))):
         raise BadData(f"--members {path}: must have each of the records 0…{num_records - 1} once, in any order")
-    coins = [[line[place].strip() for place in columns] for line in table[1:]]
+    marks = [names.index("audited")] if "audited" in names else []
+    coins = [[line[place].strip() for place in (*columns, *marks)] for line in table[1:]]
     strange = next((value for line in coins for value in line if value not in ("0", "1")), None)
     if strange is not None:
         raise BadData(f"--members {path}: holds {strange!r} where 0 or 1 is expected")
-    members = np.empty((len(columns), num_records), dtype=bool)
-    members[:, np.array(records, dtype=np.int64)] = (np.array(coins) == "1").T
-    for column, own in enumerate(members):
-        inside = int(own.sum())
-        if 2 * binom.cdf(min(inside, num_records - inside), num_records, INCLUSION_PROBABILITY) < UNFAIR:
+    whole = np.empty((len(columns) + len(marks), num_records), dtype=bool)
+    whole[:, np.array(records, dtype=np.int64)] = (np.array(coins) == "1").T
+    members, audited = whole[: len(columns)], whole[-1] if marks else None
+    tossed = members if audited is None else members[:, audited]
+    if audited is not None and not (members[:, ~audited].all() and audited.any()):
+        raise BadData(f"--members {path}: a record that is not audited is left out of a set; it was altered")
+    for column, own in enumerate(tossed):
+        inside, number = int(own.sum()), tossed.shape[1]
+        if 2 * binom.cdf(min(inside, number - inside), number, INCLUSION_PROBABILITY) < UNFAIR:
             raise BadData(
-                f"--members {path}: {inside} of {num_records} records are in set_{column}, which fair coins do not do; "
+                f"--members {path}: {inside} of {number} records are in set_{column}, which fair coins do not do; "
                 "what is measured rests on fair coins"
             )
-    return members
+    return members, audited

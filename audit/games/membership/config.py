@@ -13,8 +13,8 @@ from condensers.plugins import directory_part
 
 # What determines the runs of a shard, whatever attack looks at them; the number of runs is not among it.
 CONDENSATION_FIELDS = ("method", "method_config", "seed", "independent_randomness", "public_draws", "device",
-                       "shard_runs", "threads", "data_checksum", "canaries", "versions")  # fmt: skip
-VICTIM_FIELDS = ("victim_config", "queries")
+                       "shard_runs", "threads", "data_checksum", "canaries", "audited_records", "versions")  # fmt: skip
+VICTIM_FIELDS = ("victim_config", "queries", "bits")
 # Of the versions, those that determine the record alone.
 RECORD_VERSIONS = ("code", "attack plugin")
 
@@ -25,6 +25,8 @@ class AuditConfig:
 
     `foreign` names sets of another maker (foreign.py): then the runs are all shadows, and the sets are tested.
     `tries` is the number of tries at one claim (seeds, attacks) of which this audit is one; they share the error.
+    `audited` is what --audited asked for, `audited_records` the numbers of the records with coins; None: all have.
+    `bits` are those of a released pixel; None: all that were computed.
     """
 
     attack: str
@@ -57,6 +59,9 @@ class AuditConfig:
     public_draws: int = 1
     foreign: dict[str, Any] | None = None
     tries: int = 1
+    audited: str | None = None
+    bits: int | None = None
+    audited_records: list[int] | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.delta < 1:
@@ -75,7 +80,7 @@ class AuditConfig:
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:12]
 
     @property
-    def audited(self) -> str:
+    def subject(self) -> str:
         """What the audit is about: the method, or the sets that somebody released."""
         return self.method if self.foreign is None else " and ".join(dict.fromkeys(self.foreign["names"]))
 

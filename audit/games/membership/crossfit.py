@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from attacks.registry import Attack, Observations, get_attack
+from attacks.released import Released, View
 from audit.games.membership.config import AuditConfig
 from audit.games.membership.shard import game_of
-from audit.games.membership.signals import embed_publicly, labels_given, level_signals
+from audit.games.membership.signals import embed_publicly, labels_given, level_signals, view_publicly
 from condensers.pool import Pool
 
 NUM_FOLDS = 4
@@ -80,6 +81,7 @@ def cross_fit_runs(
     parts = []
     for draw, runs in enumerate(fit_runs):
         features = embed_publicly(config, pool, draw) if level == "set" else None
+        views = _views(config, pool, shards, draw) if level == "set" else None
         fit_members = labels_given(config, pool.num_records, runs)
 
         def score_fold(
@@ -88,9 +90,13 @@ def cross_fit_runs(
             runs: range = runs,
             fit_members: np.ndarray = fit_members,
             features: np.ndarray | None = features,
+            views: Sequence[View] | None = views,
         ) -> np.ndarray:
             members, rows = fit_members[others], [runs[place] for place in (*others, *held)]
-            signals = level_signals(level, config, pool, shards, fit_members=members, rows=rows, features=features)
+            seen = None if views is None else [view[rows] for view in views]
+            signals = level_signals(
+                level, config, pool, shards, fit_members=members, rows=rows, features=features, views=seen
+            )
             known = members.any(0) & ~members.all(0)
             scores = np.full((len(held), pool.num_records), np.nan, dtype=np.float32)
             observations = Observations(
@@ -109,3 +115,10 @@ def cross_fit_runs(
     return CrossFitted(
         members=np.concatenate([part.members for part in whole]), scores=np.concatenate([part.scores for part in whole])
     )
+
+
+def _views(config: AuditConfig, pool: Pool, shards: dict[str, np.ndarray], draw: int) -> Sequence[View] | None:
+    """Of the sets of all runs, so that every fold takes its rows."""
+    images = shards["images"]
+    released = Released(images=images.reshape(*images.shape[:2], -1), labels=shards["labels"])
+    return view_publicly(config, pool, (released,), draw)

@@ -7,7 +7,6 @@ is halved by its records: numbers of guesses are chosen on the coins of one half
 """
 
 import hashlib
-import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -46,12 +45,14 @@ HIDDEN = (
 class Foreign:
     """Sets as they were released; `members` `[sets, records]` by the auditor's coins, None where there are none.
 
-    `facts` go into the configuration: which files, which sets in them, which coins.
+    `facts` go into the configuration: which files, which sets in them, which coins. `audited` `[records]` have coins;
+    None: all have.
     """
 
     sets: tuple[SyntheticSet, ...]
     members: np.ndarray | None
     facts: dict[str, Any]
+    audited: np.ndarray | None = None
 
     @property
     def may_show_records(self) -> bool:
@@ -91,13 +92,18 @@ def read_foreign(spec: ReleasedSets | Visual, pool: Pool) -> Foreign:
     if len(set(columns)) < len(columns):
         raise BadConfig("--column: two sets cannot have the same coins; draw a column for each, `audit coins --sets N`")
     coins = read_coins(path, dataset=spec.dataset, checksum=pool_checksum(pool), num_records=pool.num_records)
+    if coins.audited is not None and isinstance(spec, Visual):
+        raise BadConfig(
+            f"--members {path}: has coins for {int(coins.audited.sum())} of {pool.num_records} records only; `audit "
+            "visual` needs coins for all, draw them without --audited"
+        )
     members = np.stack([take_column(coins, path, column) for column in columns])
     facts |= {
         "members_file": str(path),
         "columns": list(columns),
         "coins": hashlib.sha256(np.packbits(members, axis=1).tobytes()).hexdigest(),
     }
-    return Foreign(sets=tuple(sets), members=members, facts=facts)
+    return Foreign(sets=tuple(sets), members=members, facts=facts, audited=coins.audited)
 
 
 def _one_each(flag: str, given: tuple[int, ...], wanted: int, default: tuple[int, ...]) -> tuple[int, ...]:
@@ -109,7 +115,7 @@ def _one_each(flag: str, given: tuple[int, ...], wanted: int, default: tuple[int
 
 def resolve_foreign(spec: ReleasedSets, data_root: Path | None) -> tuple[AuditConfig, Pool, Foreign]:
     """The configuration of the shadows and of the sets; by default as many images per class as the first set has."""
-    for flag, given in (("--test-runs", spec.test_runs), ("--canaries", spec.canaries)):
+    for flag, given in (("--test-runs", spec.test_runs), ("--canaries", spec.canaries), ("--bits", spec.bits)):
         if given is not None:
             raise BadConfig(f"{flag}: has no meaning with --synthetic; all --shadows are fit runs, the sets are tested")
     if spec.public_draws != 1:
@@ -120,7 +126,12 @@ def resolve_foreign(spec: ReleasedSets, data_root: Path | None) -> tuple[AuditCo
         raise BadConfig("--synthetic: give the coins that chose its members, --members FILE (`audit coins` draws them)")
     pool = load_pool(spec.dataset, data_root=data_root, records=spec.records)
     foreign = read_foreign(spec, pool)
-    shadows = spec.but(fit_runs=None, independent_randomness=spec.independent_randomness or not spec.known_randomness)
+    audited = None if foreign.audited is None else spec.members
+    independent = spec.independent_randomness or not spec.known_randomness
+    shadows = spec.but(
+        fit_runs=None, synthetic=(), members=None, column=(), index=(), known_randomness=False,
+        audited=audited, independent_randomness=independent,
+    )  # fmt: skip
     if spec.ipc is None and spec.ratio is None:
         smallest = int(torch.bincount(pool.labels, minlength=pool.num_classes).min())
         shadows = shadows.but(ipc=min(smallest, max(1, round(len(foreign.sets[0].images) / pool.num_classes))))
@@ -160,6 +171,8 @@ def score_foreign(
     members = labels_given(config, pool.num_records, game.test_runs) if config.shuffle_membership else foreign.members
     if members is None:
         raise BadData("the members of the released sets are not known")
+    if foreign.audited is not None and not config.shuffle_membership:
+        members = members[:, foreign.audited]
     return members, score_signals(config, signals, fit_members)
 
 
@@ -200,8 +213,7 @@ def describe_foreign(config: AuditConfig, foreign: Foreign, report: schema.Repor
         tradeoff = tradeoff_of_point(claimed.epsilon_pld, claimed.delta)
     return replace(
         report,
-        command=f"{report.command} {spell_flags(foreign)}{' --known-randomness' * _known(config)}",
-        method=config.audited,
+        method=config.subject,
         verdict=verdict,
         verdict_reason=reason,
         epsilon=headline,
@@ -214,18 +226,15 @@ def describe_foreign(config: AuditConfig, foreign: Foreign, report: schema.Repor
     )
 
 
-def _known(config: AuditConfig) -> bool:
-    return not config.independent_randomness
-
-
 def asserted(foreign: Foreign) -> tuple[str, ...]:
     """What the bound rests on and nobody but the auditor can know."""
     columns = ", ".join(
         f"{name} of column set_{column}"
         for name, column in zip(foreign.facts["names"], foreign.facts["columns"] or (), strict=False)
     )
+    whose = "every record" if foreign.audited is None else "every audited record"
     return (
-        "ASSERTED BY THE AUDITOR: every record was in each set by its own fair coin, tossed before the set was made "
+        f"ASSERTED BY THE AUDITOR: {whose} was in each set by its own fair coin, tossed before the set was made "
         "and independently of everything else",
         f"ASSERTED BY THE AUDITOR: of the records of the pool each set was made of its own members alone ({columns})",
     )
@@ -253,18 +262,6 @@ def label_claim(foreign: Foreign, delta: float) -> schema.Claim | None:
     if len(claims) < len(stated):
         return None
     return max(claims, key=lambda claim: claim.epsilon_pld or 0.0)
-
-
-def spell_flags(foreign: Foreign) -> str:
-    """The flags that name these sets and coins."""
-    facts = foreign.facts
-    parts = []
-    for place, file in enumerate(facts["files"]):
-        parts += [f"--synthetic {shlex.quote(file)}", f"--index {facts['index'][place]}"]
-        parts += [] if facts["columns"] is None else [f"--column {facts['columns'][place]}"]
-    parts.append(f"--normalisation {facts['normalisation']}")
-    parts += [] if facts["members_file"] is None else [f"--members {shlex.quote(facts['members_file'])}"]
-    return " ".join(parts)
 
 
 def keep_sets(directory: RunDirectory, digest: str, foreign: Foreign) -> None:

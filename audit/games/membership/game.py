@@ -1,4 +1,7 @@
-"""The membership game: every record is in each run independently with probability ½.
+"""The membership game: every audited record is in each run independently with probability ½.
+
+By default all records of the pool are audited; with --audited a few of them are, and the others are in every run
+(audited.py). The game counts audited records alone.
 
 Runs are divided beforehand: the first are fit runs, on which attacks are fitted; the last are test runs, whose
 membership no attack sees. Given the public randomness the test runs are independent of each other and of the fit
@@ -8,9 +11,11 @@ With several public draws, run r belongs to draw r modulo their number, so that 
 and of the test runs, and the draw of a run does not depend on how many runs there are.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
 from condensers.errors import BadConfig
 from condensers.pool import Pool
@@ -19,9 +24,16 @@ from condensers.randomness import stream
 INCLUSION_PROBABILITY = 0.5
 
 
-def nominal_class_sizes(pool: Pool) -> tuple[float, ...]:
-    """How many records of each class a run is expected to have: public, as it depends on no run's members."""
-    return tuple(INCLUSION_PROBABILITY * (records.stop - records.start) for records in pool.class_slices)
+def nominal_class_sizes(pool: Pool, audited: Sequence[int] | None = None) -> tuple[float, ...]:
+    """How many records of each class a run is expected to have: public, as it depends on no run's members.
+
+    `audited` are the records with coins, all others being in every run; None: all have coins.
+    """
+    if audited is None:
+        return tuple(INCLUSION_PROBABILITY * (records.stop - records.start) for records in pool.class_slices)
+    tossed = torch.bincount(pool.labels.cpu()[list(audited)], minlength=pool.num_classes).tolist()
+    sizes = [records.stop - records.start for records in pool.class_slices]
+    return tuple(size - (1 - INCLUSION_PROBABILITY) * coins for size, coins in zip(sizes, tossed, strict=True))
 
 
 @dataclass(frozen=True, kw_only=True)

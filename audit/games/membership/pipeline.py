@@ -8,11 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from audit.accounting.ledger import claims_anything
 from audit.engine.pages import write_pages
-from audit.engine.progress import ProgressBar
-from audit.engine.store import DamagedShard, RunDirectory, explain_failure, read_tensors, write_atomically, write_text
+from audit.engine.store import RunDirectory, explain_failure, read_tensors, write_atomically, write_text
 from audit.engine.where import Where
+from audit.games.membership.audited import audited_pool
 from audit.games.membership.config import AuditConfig, condensation_digest
 from audit.games.membership.crossfit import cross_fit_audit
 from audit.games.membership.draws import signals_by_draw
@@ -25,12 +24,11 @@ from audit.games.membership.foreign import (
     show_foreign,
 )
 from audit.games.membership.generators import generator_signals
-from audit.games.membership.reuse import borrow_shards
-from audit.games.membership.shard import GENERATORS, ShardWork, game_of, num_shards, read_shard, shard_runs
+from audit.games.membership.runs import complete_runs, load_ledger, load_shards, num_finished
+from audit.games.membership.shard import GENERATORS, members_of_pool, num_shards, shard_runs
 from audit.games.membership.summary import score_runs, score_table, summarise
 from audit.games.scope import in_scope
 from condensers.errors import Incomplete
-from condensers.ledger import Entries, Ledger
 from condensers.pool import Pool
 from condensers.registry import get_method
 from reports.documents.membership import build_membership, gather_membership
@@ -46,17 +44,16 @@ def run_audit(
 ) -> schema.Report:
     """Run or resume an audit, of our own runs or of sets of another maker; its record, with paths as seen from here."""
     _tell_of_empty_classes(config, pool, say)
-    (_rehearse if foreign is None else rehearse_foreign)(config, pool)
+    (_rehearse if foreign is None else rehearse_foreign)(config, audited_pool(config, pool))
     directory = RunDirectory(where.out / config.directory_name)
     directory.create()
     try:
         with directory.held():
             report = _run(config, pool, directory, where, say, foreign)
     except KeyboardInterrupt:
-        finished = sum(len(shard_runs(config, i)) for i in range(num_shards(config)) if directory.shard(i).exists())
         raise Incomplete(
-            f"interrupted: {finished} of {config.shadows} runs are finished and the others are kept as far as they "
-            f"were saved in {directory.path}; run the same command again to go on"
+            f"interrupted: {num_finished(config, directory)} of {config.shadows} runs are finished and the others are "
+            f"kept as far as they were saved in {directory.path}; run the same command again to go on"
         ) from None
     return replace(report, run_directory=str(directory.path), pdf=str(directory.pdf))
 
@@ -71,28 +68,23 @@ def _run(
 ) -> schema.Report:
     write_text(directory.config, config.to_json())
     started = time.monotonic()
-    missing = [index for index in range(num_shards(config)) if not _is_whole(directory, config, index, say)]
-    done = config.shadows - sum(len(shard_runs(config, index)) for index in missing)
-    missing = borrow_shards(directory, config, missing, say)
-    if missing:
-        computed = sum(len(shard_runs(config, index)) for index in missing)
-        if done:
-            say(f"resuming {directory.path}: {done} of {config.shadows} runs are done")
-        _compute(config, directory, missing, where)
+    computed = complete_runs(config, directory, where, say)
+    if computed:
         jobs = where.executor.num_workers(config.device)
         timing = {"seconds": round(time.monotonic() - started, 3), "runs": computed, "jobs": jobs}
         write_text(directory.timing, json.dumps(timing) + "\n")
     say("scoring")
     shards = load_shards(directory, config, SEEN[config.level])
+    audited = audited_pool(config, pool)
     if config.level == "generator":
-        shards["signals"] = generator_signals(config, pool, shards)
+        shards["signals"] = generator_signals(config, audited, shards)
     if foreign is None:
-        members, scores = score_runs(config, signals_by_draw(config.level, config, pool, shards))
-        ledger, fitted = _load_ledger(directory, config), cross_fit_audit(config, pool, shards)
+        members, scores = score_runs(config, signals_by_draw(config.level, config, audited, shards))
+        ledger, fitted = load_ledger(directory, config), cross_fit_audit(config, audited, shards)
         report = summarise(config, pool, members, scores, shards, ledger=ledger, fitted=fitted)
     else:
-        members, scores = score_foreign(config, pool, shards, foreign)
-        fitted = cross_fit_audit(config, pool, shards)
+        members, scores = score_foreign(config, audited, shards, foreign)
+        fitted = cross_fit_audit(config, audited, shards)
         report = describe_foreign(config, foreign, summarise(config, pool, members, scores, shards, fitted=fitted))
         keep_sets(directory, config.digest, foreign)
     report = in_scope(report)
@@ -138,9 +130,9 @@ def _tell_of_empty_classes(config: AuditConfig, pool: Pool, say: Callable[[str],
     if get_method(config.method).private:
         return
     wanted = config.method_config.get("ipc", 1) if config.method_config.get("init") == "real" else 1
-    game, num_short = game_of(config, pool.num_records), 0
+    num_short = 0
     for index in range(num_shards(config)):
-        members = game.members(shard_runs(config, index))
+        members = members_of_pool(config, pool, shard_runs(config, index)).numpy()
         counts = np.stack([members[:, records].sum(1) for records in pool.class_slices])
         num_short += int((counts < wanted).any(0).sum())
     if num_short:
@@ -154,55 +146,3 @@ def _tell_of_empty_classes(config: AuditConfig, pool: Pool, say: Callable[[str],
 def _rehearse(config: AuditConfig, pool: Pool) -> None:
     """Score blank signals: an attack that these runs cannot feed refuses before they are computed."""
     score_runs(config, np.zeros((config.shadows, pool.num_records, 1), dtype=np.float32))
-
-
-def _is_whole(directory: RunDirectory, config: AuditConfig, index: int, say: Callable[[str], None]) -> bool:
-    path = directory.shard(index)
-    if not path.exists():
-        return False
-    try:
-        read_shard(directory, config, index)
-    except DamagedShard as damage:
-        say(f"damaged shard: {damage}; computing its runs again")
-        with explain_failure(path):
-            path.unlink(missing_ok=True)
-        return False
-    return True
-
-
-def _compute(config: AuditConfig, directory: RunDirectory, missing: list[int], where: Where) -> None:
-    sizes = {index: len(shard_runs(config, index)) for index in missing}
-    doing = "condensing and training" if config.level == "model" else "condensing"
-    with ProgressBar(f"{doing} {sum(sizes.values())} runs", sizes) as bar:
-        work = ShardWork(config=config, data_root=where.data_root)
-        where.executor.run(work, missing, directory.path, bar.update)
-
-
-def load_shards(directory: RunDirectory, config: AuditConfig, seen: tuple[str, ...]) -> dict[str, np.ndarray]:
-    """What is `seen` of the runs of all shards, in the order of the runs, and what their images started from."""
-    names = ("initial_records", *seen)
-    parts: dict[str, list[np.ndarray]] = {}
-    for index in range(num_shards(config)):
-        try:
-            tensors = read_shard(directory, config, index)
-        except DamagedShard as damage:
-            raise Incomplete(f"damaged shard: {damage}; run the same command again to redo it") from None
-        for name in [
-            name for name in tensors if name in names or (GENERATORS in names and name.startswith(f"{GENERATORS}."))
-        ]:
-            parts.setdefault(name, []).append(tensors[name].numpy())
-    order = np.argsort(np.concatenate([shard_runs(config, index) for index in range(num_shards(config))]))
-    joined = {name: np.concatenate(values) for name, values in parts.items()}
-    return joined if config.public_draws == 1 else {name: values[order] for name, values in joined.items()}
-
-
-def _load_ledger(directory: RunDirectory, config: AuditConfig) -> Entries | None:
-    """What touched the records of every run, where the method is private."""
-    if not get_method(config.method).private:
-        return None
-    stored = [read_shard(directory, config, index)["ledger"] for index in range(num_shards(config))]
-    found = {Ledger.from_tensor(tensor).entries for tensor in stored}
-    if len(found) != 1:
-        raise RuntimeError(f"shards of {config.method} hold different ledgers: its accounting depends on the records")
-    entries = found.pop()
-    return entries if claims_anything(entries) else None

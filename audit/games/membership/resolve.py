@@ -12,6 +12,7 @@ from attacks.victims import PRESETS, VictimConfig, check_queries, victim_network
 from audit.data.auxiliary import attach_auxiliary
 from audit.data.load import load_pool, pool_checksum
 from audit.games import settings
+from audit.games.membership.audited import choose_audited
 from audit.games.membership.config import AuditConfig
 from audit.games.membership.draws import check_public_draws
 from audit.games.membership.game import nominal_class_sizes
@@ -55,8 +56,9 @@ def resolve_config(
     check_queries(spec.queries, tabular=pool.images.ndim == 2)
     device = settings.resolve_device(spec.device)
     device = "cpu" if device.startswith("cpu") else device
-    ipc = settings.resolve_ipc(pool, spec.ipc, spec.ratio)
-    pool, method_config = resolve_method(method, pool, ipc, spec, data_root)
+    audited = choose_audited(None if spec.audited is None else str(spec.audited), pool, canaries, spec.seed)
+    ipc = settings.resolve_ipc(pool, spec.ipc, spec.ratio, sum(nominal_class_sizes(pool, audited)))
+    pool, method_config = resolve_method(method, pool, ipc, spec, data_root, audited)
     victim = settings.resolve_victim(PRESETS, spec.preset, pool, changes) if victims else None
     values = vars(method_config)
     check_sizes("", values)
@@ -102,18 +104,26 @@ def resolve_config(
         fit_runs=check_fit_runs(spec.fit_runs, shadows - test_runs),
         public_draws=draws,
         tries=spec.tries,
+        audited=None if spec.audited is None else str(spec.audited),
+        audited_records=audited,
+        bits=_check_bits(spec, method, pool),
     )
     return config, pool
 
 
 def resolve_method(
-    method: Method, pool: Pool, ipc: int, spec: Membership | Visual, data_root: Path | None
+    method: Method,
+    pool: Pool,
+    ipc: int,
+    spec: Membership | Visual,
+    data_root: Path | None,
+    audited: list[int] | None = None,
 ) -> tuple[Pool, Any]:
     """The method's configuration for this pool, noise settled, and the pool with what the method needs beside it."""
     changes = own_settings(spec.settings)
     config = settings.resolve_method(method, spec.preset, pool, ipc=ipc, init=spec.init, changes=changes)
     pool, config = attach_auxiliary(pool, config, spec.dataset, data_root)
-    sizes = nominal_class_sizes(pool)
+    sizes = nominal_class_sizes(pool, audited)
     check_real_start(sizes, ipc=ipc, init=vars(config).get("init"))
     return pool, settle_noise(method, config, sizes, epsilon=spec.epsilon, delta=spec.delta, changes=changes)
 
@@ -184,6 +194,14 @@ def own_settings(given: Mapping[str, str], *, flags: Mapping[str, str] = FLAGS) 
         if name in flags:
             raise BadConfig(f"--set {name}={value}: there is a flag for it, {flags[name]}")
     return dict(given)
+
+
+def _check_bits(spec: Membership, method: Method, pool: Pool) -> int | None:
+    if spec.bits is not None:
+        require_set(method, "leave --bits out")
+        if pool.images.ndim != 4:
+            raise BadConfig(f"--bits {spec.bits}: {pool.name} is a table, not images; leave it out")
+    return spec.bits
 
 
 def _test_runs(asked: int | None, shadows: int, learner: str | None) -> int:

@@ -5,7 +5,7 @@ depends on how many workers there are, on their order or on a restart.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -17,6 +17,7 @@ from audit.data.auxiliary import attach_auxiliary
 from audit.data.load import load_pool, pool_checksum
 from audit.engine.checkpoints import Tracker
 from audit.engine.store import DamagedShard, RunDirectory, read_tensors, write_tensors
+from audit.games.membership.audited import audited_pool, include_others, other_records
 from audit.games.membership.config import AuditConfig
 from audit.games.membership.game import Game, nominal_class_sizes
 from condensers.errors import BadConfig, BadData, Incomplete
@@ -24,6 +25,7 @@ from condensers.generator import named
 from condensers.initial import has_members
 from condensers.ledger import Ledger
 from condensers.networks import Stack
+from condensers.plugins import source_files
 from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import Randomness
 from condensers.registry import Track, condense_runs, get_method
@@ -61,6 +63,12 @@ def game_of(config: AuditConfig, num_records: int) -> Game:
     )
 
 
+def members_of_pool(config: AuditConfig, pool: Pool, runs: range) -> Tensor:
+    """Who is in which run, bool `[runs, records of the whole pool]`."""
+    game = game_of(config, pool.num_records if config.audited_records is None else len(config.audited_records))
+    return include_others(config, game.members(runs), pool.num_records)
+
+
 def load_checked_pool(config: AuditConfig, data_root: Path | None) -> Pool:
     """The pool that the config speaks of, and no other, with its canaries."""
     pool = load_pool(config.dataset, data_root=data_root, records=config.records)
@@ -84,6 +92,11 @@ class ShardWork:
     def device(self) -> str:
         """That of the configuration."""
         return self.config.device
+
+    @property
+    def sources(self) -> tuple[Path, ...]:
+        """The file of an own method, which must travel to workers on other machines."""
+        return source_files(self.config.method)
 
     def load(self) -> Pool:
         """The pool of records, checked, where it is computed with."""
@@ -126,14 +139,15 @@ def compute_shard(
     torch.set_num_threads(config.threads)
     tracker = Tracker(digest=config.work_digest, directory=directory, index=index, report=report, stages=STAGES)
     runs = shard_runs(config, index)
-    included = torch.from_numpy(game_of(config, pool.num_records).members(runs)).to(pool.images.device)
+    included = members_of_pool(config, pool, runs).to(pool.images.device)
     randomness = Randomness(seed=config.seed, runs=tuple(runs), draw=shard_draw(config, index))
     synthetic, ledger = condense(config, pool, included, randomness, tracker.track)
     _check_empty_classes(config.method, pool, included, synthetic, runs)
     _check_finite(synthetic.images, f"{config.method} diverged: its images", runs)
+    shown = replace(synthetic, images=as_released(synthetic.images, config.bits))
     observed = {} if synthetic.generators is None else named(GENERATORS, synthetic.generators.parameters)
     if config.level == "model":
-        observed |= _observe(config, pool, included, synthetic, randomness, tracker.track)
+        observed |= _observe(config, pool, included, shown, randomness, tracker.track)
     write_tensors(
         directory.shard(index),
         {
@@ -150,6 +164,14 @@ def compute_shard(
     report(1.0)
 
 
+def as_released(images: Tensor, bits: int | None) -> Tensor:
+    """Pixels in [−1, 1] as so many bits hold them, or as they were computed."""
+    if bits is None:
+        return images
+    steps = ((1 << bits) - 1) / 2
+    return ((images.clamp(-1, 1) + 1) * steps).round() / steps - 1
+
+
 def _observe(
     config: AuditConfig,
     pool: Pool,
@@ -158,15 +180,20 @@ def _observe(
     randomness: Randomness,
     track: Track,
 ) -> dict[str, Tensor]:
-    """The confidences of the networks, and their accuracy on ordinary records that their run left out.
+    """The confidences of the networks on audited records, and their accuracy.
 
-    The networks are what was released or, where that is a set, victims that are trained on it.
+    The networks are what was released or, where that is a set, victims that are trained on it. Accuracy is that on
+    ordinary records that their run left out or, where some are not audited, on a fixed sample of those.
     """
     networks, whose, prefix = synthetic.networks, config.method, ""
     if networks is None:
         networks, whose, prefix = _train(config, pool, synthetic, randomness, track), "the victim's training", "victim."
-    signals, correct = query_victims(networks.network, networks.parameters, pool, config.queries)
+    audited, others = audited_pool(config, pool), other_records(config, pool)
+    signals, correct = query_victims(networks.network, networks.parameters, audited, config.queries)
     _check_finite(signals, f"{whose} diverged: its confidences", randomness.runs, prefix=prefix)
+    if others is not None:
+        _, correct = query_victims(networks.network, networks.parameters, others, 1)
+        return {"signals": signals, "accuracy": correct.float().mean(1)}
     kinds = canary_kinds(pool.labels.cpu().numpy(), pool.num_classes, parse_canaries(config.canaries))
     left_out = ~included & torch.from_numpy(kinds == 0).to(included.device)
     return {"signals": signals, "accuracy": (correct & left_out).sum(1) / left_out.sum(1)}
@@ -212,7 +239,7 @@ def condense(
     if method.plugin != config.versions.get("method plugin", ""):
         raise BadData(f"{config.method} has changed since this run was started; start a new one")
     settings = method.config(**config.method_config)
-    sizes = nominal_class_sizes(pool)
+    sizes = nominal_class_sizes(pool, config.audited_records)
     if not config.independent_randomness:
         return condense_runs(method, pool, included, settings, class_sizes=sizes, randomness=randomness, track=track)
     batches, ledgers = [], []

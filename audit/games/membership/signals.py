@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
-from attacks.released import Released, public_features, set_signals
+from attacks.released import Released, View, public_features, released_views, set_signals
 from audit.games.membership.config import AuditConfig
 from audit.games.membership.shard import game_of
 from condensers.errors import BadData
@@ -15,6 +15,8 @@ from condensers.pool import Pool
 from condensers.randomness import shared_randomness, stream
 
 MOST_NETWORKS = 4
+# Networks under which released sets are looked at where few records are in doubt.
+VIEW_NETWORKS = 16
 # First activations, over all records and networks, that scoring may spend on embeddings: some twenty seconds of a core.
 ACTIVATIONS = 2e9
 
@@ -36,12 +38,14 @@ def level_signals(
     others: Sequence[Released] = (),
     draw: int = 0,
     features: np.ndarray | None = None,
+    views: Sequence[View] | None = None,
 ) -> np.ndarray:
     """Signals `[runs, records, queries]`: the victims' confidences, or what the released sets or generators say.
 
     Of the runs in `rows` (default: all), of which the first `len(fit_members)` are fit runs, and of sets of `others`.
-    `draw` is the public draw of these runs, `features` the records' embeddings under its networks, where the caller has
-    them already. Computed with a fixed number of threads, so that the same shards give the same bytes.
+    `draw` is the public draw of these runs, `features` the records' embeddings under its networks and `views` those of
+    the sets in `rows`, where the caller has them already. Computed with a fixed number of threads, so that the same
+    shards give the same bytes.
     """
     chosen = slice(None) if rows is None else list(rows)
     if level != "set":
@@ -50,8 +54,10 @@ def level_signals(
     released = Released(images=images.reshape(*images.shape[:2], -1), labels=shards["labels"][chosen])
     if features is None:
         features = embed_publicly(config, pool, draw)
+    if views is None:
+        views = view_publicly(config, pool, (released, *others), draw)
     with threadpool_limits(limits=config.threads):
-        signals = set_signals(pool, released, fit_members, features, others)
+        signals = set_signals(pool, released, fit_members, features, others, views)
     if not np.isfinite(signals).all():
         raise BadData("the released sets give signals that are not finite: their images are too large to square")
     return signals[:, :, None].astype(np.float32)
@@ -63,15 +69,28 @@ def embed_publicly(config: AuditConfig, pool: Pool, draw: int = 0) -> np.ndarray
     network = _network(config, pool)
     pixels = pool.images[0, 0].numel() if pool.images.ndim == 4 else 1
     affordable = ACTIVATIONS / max(1, pool.num_records * pixels * network.width)
-    numbers = range(max(1, min(MOST_NETWORKS, int(affordable))))
-    steps = config.method_config.get("iterations")
-    if steps is None or config.independent_randomness:
-        generators = [stream(config.seed, "network of the adversary", number) for number in numbers]
-    else:
-        public = shared_randomness(config.seed, draw)
-        generators = [public.public("network", max(0, steps - 1 - number)) for number in numbers]
+    generators = _generators(config, range(max(1, min(MOST_NETWORKS, int(affordable)))), draw)
     with threadpool_limits(limits=config.threads):
         return public_features(pool, network, generators)
+
+
+def view_publicly(config: AuditConfig, pool: Pool, groups: Sequence[Released], draw: int = 0) -> Sequence[View] | None:
+    """What the sets look like under the same networks and more of them; None where all records are in doubt."""
+    if config.audited_records is None:
+        return None
+    torch.set_num_threads(config.threads)
+    generators = _generators(config, range(VIEW_NETWORKS), draw)
+    with threadpool_limits(limits=config.threads):
+        return released_views(groups, tuple(pool.images.shape[1:]), _network(config, pool), generators)
+
+
+def _generators(config: AuditConfig, numbers: range, draw: int) -> list[np.random.Generator]:
+    """Of the condensation's last networks where they are public, else of others."""
+    steps = config.method_config.get("iterations")
+    if steps is None or config.independent_randomness:
+        return [stream(config.seed, "network of the adversary", number) for number in numbers]
+    public = shared_randomness(config.seed, draw)
+    return [public.public("network", max(0, steps - 1 - number)) for number in numbers]
 
 
 def _network(config: AuditConfig, pool: Pool) -> Network:

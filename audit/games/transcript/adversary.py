@@ -1,17 +1,8 @@
-"""The adversary of the transcript: it chooses the neighbouring pools and listens at the door.
+"""The adversary of the transcript: it chooses the neighbouring pools (neighbours.py) and listens at the door.
 
-Neighbouring pools differ in one record, the canary; a run has it or not. The adversary knows everything public, so it
-turns the canary into its clipped vector by the very functions that the method gave to the door (with the network of
-each run, where a run has its own: that is a function of earlier releases), and scores what it hears.
-
-Designs, who is a member besides the canary:
-- "alone": nobody. The releases of a run without the canary are pure noise.
-- "opposed": one record of the opposite direction and half the length, both far longer than any clipping norm. Whoever
-  clips the sum instead of the records lets the canary turn it round.
-- "ordinary": a few records with small pixels in every class, whose vectors are short beside the canary's where the
-  clipping norm leaves room. Whoever scales the noise by the records lets the canary change it.
-- "replaced": nobody, and where the canary is not, its antipode is: minus the canary, of another class. For samples of
-  fixed size only, whose guarantee speaks of replacing a record.
+It knows everything public, so it turns the canary into its clipped vector by the very functions that the method gave
+to the door (with the network of each run, where a run has its own: that is a function of earlier releases), and scores
+what it hears.
 
 Scores (higher: the canary was in). A sound mechanism leaves none of them below its curve.
 - "likelihood": the sum of the log-likelihood ratios of all releases under the mechanism that is claimed. With the
@@ -27,126 +18,41 @@ Scores (higher: the canary was in). A sound mechanism leaves none of them below 
   one of the seeds explain what was heard.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import torch
 from torch import Tensor
 
+from audit.games.neighbours import DESIGNS, Trials
 from audit.games.transcript.reseeded import explained_by_a_seed
 from audit.games.transcript.whole_samples import WholeSamples
-from condensers.ledger import EVERYBODY, Entries, FixedSize
+from condensers.ledger import EVERYBODY
 from condensers.mechanism import Release, Request
 from condensers.pool import Pool
-from condensers.randomness import stream
 from condensers.samples import BatchRequest, ShardRequest, clip_vectors
-
-DESIGNS: dict[str, tuple[str, ...]] = {
-    "alone": ("likelihood", "spread", "reference", "energy"),
-    "opposed": ("likelihood",),
-    "ordinary": ("energy",),
-    "replaced": ("likelihood",),
-}
-# Pixels of a canary, one of which the adversary chooses by trial runs. Far outside [−1, 1]: an unclipped canary must
-# show. Small: no network is sure of its class, so that the gradient of its loss is never short.
-LENGTHS = (100.0, 0.1)
-ORDINARY = 0.1  # pixels of ordinary records are uniform in ± this
-NUM_ORDINARY = 6  # in each class: an empty sample is then rare at the rates that are audited
-CANARY, OPPONENT, ANTIPODE, FIRST_ORDINARY = 0, 1, 2, 3  # places of a class
-PLACES = FIRST_ORDINARY + NUM_ORDINARY
-
-
-def designs_for(entries: Entries) -> tuple[str, ...]:
-    """The designs that are neighbours under the relation of these events."""
-    if any(event.of != "records" for event, _ in entries):
-        return ("alone",)  # with others beside it, what a release is about without the canary is not known in advance
-    replacing = any(isinstance(event.sampling, FixedSize) for event, _ in entries)
-    return tuple(design for design in DESIGNS if replacing or design != "replaced")
-
-
-def headline_design(designs: tuple[str, ...]) -> str:
-    """Whose likelihood ratio the bounds are from: the worst pair of neighbours there is."""
-    return "replaced" if "replaced" in designs else "alone"
-
-
-def neighbouring_pools(input_shape: tuple[int, ...], num_classes: int, seed: int, length: float = LENGTHS[0]) -> Pool:
-    """All that any design needs: for each class a canary, a pattern of ±1 times `length`, and the other places."""
-    generator = stream(seed, "canaries")
-    signs = generator.choice(np.array([-1.0, 1.0], dtype=np.float32), (num_classes, *input_shape))
-    ordinary = ORDINARY * generator.uniform(-1, 1, (num_classes, NUM_ORDINARY, *input_shape)).astype(np.float32)
-    canaries = length * signs[:, None]
-    antipodes = -np.roll(canaries, 1, axis=0)  # of the canary of the class before
-    images = np.concatenate([canaries, -canaries / 2, antipodes, ordinary], axis=1)
-    return Pool(
-        name="neighbouring pools",
-        images=torch.from_numpy(images).flatten(0, 1),
-        labels=torch.arange(num_classes).repeat_interleave(PLACES),
-        num_classes=num_classes,
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Trials:
-    """Runs of one design: run `r` is about the canary of class `labels[r]`; the last run has no records at all."""
-
-    design: str
-    labels: np.ndarray
-    has_canary: np.ndarray
-    num_classes: int
-
-    @property
-    def canaries(self) -> np.ndarray:
-        """The record of every run's canary."""
-        return self.labels * PLACES + CANARY
-
-    @property
-    def others(self) -> np.ndarray | None:
-        """The record that the likelihood must reckon with besides, where there is one."""
-        match self.design:
-            case "opposed":
-                return self.labels * PLACES + OPPONENT
-            case "replaced":
-                return (self.labels + 1) % self.num_classes * PLACES + ANTIPODE
-        return None
-
-    def members(self, pool: Pool) -> Tensor:
-        """Who is in: bool `[runs + 1, records]`."""
-        included = np.zeros((len(self.labels) + 1, pool.num_records), dtype=bool)
-        rows = np.arange(len(self.labels))
-        included[rows, self.canaries] = self.has_canary
-        if self.others is not None:
-            included[rows, self.others] = True if self.design == "opposed" else ~self.has_canary
-        if self.design == "ordinary":
-            included[:-1, np.arange(pool.num_records) % PLACES >= FIRST_ORDINARY] = True
-        return torch.from_numpy(included)
-
-
-def make_trials(design: str, first: int, num_runs: int, num_classes: int) -> Trials:
-    """Runs take turns over the classes, and with and without the canary."""
-    numbers = np.arange(first, first + num_runs)
-    return Trials(
-        design=design, labels=numbers // 2 % num_classes, has_canary=numbers % 2 == 0, num_classes=num_classes
-    )
 
 
 class Eavesdropper:
-    """A listener that scores the runs of one group; its memory does not grow with the number of releases."""
+    """A listener that scores the runs of one group; its memory does not grow with the number of releases.
 
-    def __init__(self, pool: Pool, trials: Trials) -> None:
-        self._pool, self._trials = pool, trials
+    The last row of a release is a run without records; where runs are made one by one, `reference` are the releases of
+    such a run, in turn, and every row is about a canary.
+    """
+
+    def __init__(self, pool: Pool, trials: Trials, reference: list[Tensor] | None = None) -> None:
+        self._pool, self._trials, self._reference = pool, trials, reference
         runs = len(trials.labels)
         self.likelihood, self._gap, self._energy = np.zeros(runs), np.zeros(runs), np.zeros(runs)
         self._low, self._high = np.full(runs, np.inf), np.full(runs, -np.inf)
         self._found: np.ndarray | None = None
         self._sizes: np.ndarray | None = None
-        self._whole = WholeSamples(pool, trials.canaries)
+        self.whole = WholeSamples(pool, trials.canaries, alone=reference is not None)
         self.shortest = np.inf  # of the canary's clipped vectors, in clipping norms (of a whole sample: of what it may)
         self._squares: list[float] = []
 
     @property
     def typical(self) -> float:
         """Root mean square of the canary's clipped vectors, in clipping norms."""
-        return float(np.sqrt(np.mean(self._squares)))
+        return float(np.sqrt(np.mean(self._squares))) if self._squares else 0.0
 
     def __call__(self, release: Release) -> None:
         for position, request in enumerate(release.requests):
@@ -161,15 +67,16 @@ class Eavesdropper:
     ) -> None:
         """In units of the clipping norm."""
         sums = release.sums[:, position].double() / release.clip
-        others, other = self._trials.others, None
+        nobody = None if self._reference is None else self._reference[min(release.index, len(self._reference) - 1)]
+        known = sums[-1] if nobody is None else nobody[0, position].double() / release.clip
+        others, other, full = self._trials.others, None, 1.0
         if isinstance(request, Request):
-            canary = self._vectors(release, request, self._trials.canaries, rows)
-            other = None if others is None else self._vectors(release, request, others, rows)
-            full = 1.0
+            heard, canary = sums[rows], self.vectors(release, request, self._trials.canaries, rows)
+            other = None if others is None else self.vectors(release, request, others, rows)
         else:
-            without, present = self._whole.expect(release, request)
-            sums, canary, full = sums - without, (present - without)[rows], request.sensitivity
-        heard, known = sums[rows], sums[-1]
+            without, present = self.whole.expect(release, request)
+            heard, canary, full = (sums - without)[rows], (present - without)[rows], request.sensitivity
+            known = known - without[-1]
         length = torch.linalg.vector_norm(canary, dim=-1)
         direction = canary / length.clamp(min=1e-30).unsqueeze(-1)
         along = (heard * direction).sum(-1)
@@ -194,10 +101,11 @@ class Eavesdropper:
             self._found = np.zeros(len(self.likelihood)) if self._found is None else self._found
             self._found[rows] += found
 
-    def _vectors(self, release: Release, request: Request, records: np.ndarray, rows: np.ndarray) -> Tensor:
+    def vectors(self, release: Release, request: Request, records: np.ndarray, rows: np.ndarray) -> Tensor:
         """Clipped vectors `[rows, dim]` of the record that each run is about, by its own network where it has one."""
         if release.per_run:
-            where = torch.from_numpy(np.append(records, records[0])).unsqueeze(1)  # the last run is nobody's
+            nobody = [] if self._reference is not None else [records[0]]  # the last run is nobody's
+            where = torch.from_numpy(np.append(records, nobody).astype(np.int64)).unsqueeze(1)
             vectors = request.vectors(self._pool.images[where], self._pool.labels[where])[rows, 0]
         else:
             distinct, places = np.unique(records[rows], return_inverse=True)

@@ -19,16 +19,25 @@ from condensers.samples import BatchRequest, ShardRequest, clip_vectors
 
 
 class WholeSamples:
-    """Expected vectors `[runs + 1, dim]`, in clipping norms, without the canary of each run and with it."""
+    """Expected vectors `[runs + 1, dim]`, in clipping norms, without the canary of each run and with it.
 
-    def __init__(self, pool: Pool, canaries: np.ndarray) -> None:
-        where = torch.from_numpy(np.append(canaries, canaries[0])).unsqueeze(1)  # the last run is nobody's
+    The last run is nobody's, unless runs are made one by one (`alone`). Listeners share one such object: learners go on
+    from release to release, so what is expected of a release is found once.
+    """
+
+    def __init__(self, pool: Pool, canaries: np.ndarray, *, alone: bool = False) -> None:
+        where = torch.from_numpy(canaries if alone else np.append(canaries, canaries[0])).unsqueeze(1)
         self._images, self._labels = pool.images[where], pool.labels[where]
         self._learners: list[Parameters] = []
+        self._latest: tuple[Release, tuple[Tensor, Tensor]] | None = None
 
     def expect(self, release: Release, request: BatchRequest | ShardRequest) -> tuple[Tensor, Tensor]:
-        make = self._batch if isinstance(request, BatchRequest) else self._shard
-        return make(request, release.clip)  # type: ignore[arg-type]
+        if self._latest is None or self._latest[0] is not release:
+            if isinstance(request, BatchRequest):
+                self._latest = release, self._batch(request, release.clip)
+            else:
+                self._latest = release, self._shard(request, release.clip)
+        return self._latest[1]
 
     def _samples(self) -> list[tuple[Tensor, Tensor, Tensor]]:
         """The empty sample and the canary's, blanks for who is absent."""

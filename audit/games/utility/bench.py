@@ -1,9 +1,13 @@
-"""Every candidate set on every network, beside real records: what `audit utility` measures, cell by cell."""
+"""Every candidate set on every network, beside real records: what `audit utility` measures, cell by cell.
 
-import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from functools import cache
+Sets are condensed first. Then all trainings that are known beforehand are given to the executor at once: candidates,
+random subsets of their sizes, all records. The searches for the random subset of equal accuracy follow in rounds, in
+each of which every search asks for one size.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,107 +15,37 @@ import torch
 from torch import Tensor
 
 from audit.data.split import Split
-from audit.engine.cells import Cells, tensor_digest
-from audit.games.condensation import Condensation, condense_all
-from audit.games.settings import versions
-from audit.games.utility.meter import STEP, Meter, TrainingCost
+from audit.engine.cells import Cell, Cells, tensor_digest
+from audit.engine.progress import ProgressBar
+from audit.games.full_pool import Condensation
+from audit.games.utility.meter import Meter, TrainingCost
 from audit.games.utility.networks import LARGE, NAMES
 from audit.games.utility.training import (
     WHOLE_RECIPE,
-    FlopTrack,
     Measurement,
     Recipe,
     difference_interval,
-    measure,
-    random_subsets,
     smallest_matching,
 )
+from audit.games.utility.work import AllRecords, CondenseWork, Kept, Order, RandomSubset, Source, Training, TrainWork
 from audit.sets.synthetic import SyntheticSet
-from condensers.randomness import Randomness
 
 SEARCHED = 5  # subsets that a search takes, about
+SECONDS_PER_STEP = 0.1  # of condensing, about
+FLOPS_PER_SECOND = 1e10  # of one core, about
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Candidate:
-    """Sets `[seeds or 1, m, …]` to be tried; `seconds` and `flops` are the cost of making one."""
+    """Sets to be tried, in cells, of which the first has `labels` `[m, …]`; cost is that of making one."""
 
     name: str
     ipc: float
     epsilon: float | None
-    images: Tensor
+    sets: Kept
     labels: Tensor
     seconds: float | None = None
     flops: float | None = None
-
-
-def condense_candidate(
-    condensation: Condensation,
-    split: Split,
-    recipe: Recipe,
-    *,
-    epsilon: float | None,
-    one_set: bool,
-    cells: Cells,
-    meter: Meter,
-    task: str,
-) -> Candidate:
-    """Condense once for every seed, each with networks and noise of its own; or once for all."""
-    facts = {
-        "kind": "set",
-        "method": condensation.method.name,
-        "config": vars(condensation.config),
-        "class_sizes": condensation.class_sizes,
-        "train": tensor_digest(split.train.images, split.train.labels),
-        "seed": recipe.seed,
-        "method_versions": versions(condensation.method),
-    }
-
-    num_sets = 1 if one_set else recipe.seeds
-
-    def condense(run: int) -> dict[str, Tensor]:
-        mine = f"{task}, set {run}"
-
-        def tell(share: float, steps: int, flops: float) -> None:
-            for coming in range(run, num_sets):
-                meter.expect(f"{task}, set {coming}", flops + steps * STEP)
-            meter.reach(mine, share)
-
-        def compute() -> dict[str, Tensor]:
-            track, started = FlopTrack(tell=tell), time.monotonic()
-            randomness = Randomness(seed=recipe.seed, runs=(run,), independent=True)
-            batch = condense_all(condensation, split.train, randomness, track)[0]
-            cost = {"seconds": time.monotonic() - started, "flops": track.flops}
-            return {
-                "images": batch.images,
-                "labels": batch.labels,
-                **{name: torch.tensor(value, dtype=torch.float64, device="cpu") for name, value in cost.items()},
-            }
-
-        return cells.tensors({**facts, "run": run}, compute, found=lambda: meter.leave_out(mine))
-
-    sets = [condense(run) for run in range(num_sets)]
-    device = split.train.images.device
-    return Candidate(
-        name=condensation.method.name,
-        ipc=condensation.config.ipc,
-        epsilon=epsilon,
-        images=torch.cat([found["images"] for found in sets]).detach().to(device),
-        labels=torch.cat([found["labels"] for found in sets]).to(device),
-        seconds=float(np.mean([float(found["seconds"]) for found in sets])),
-        flops=float(sets[0]["flops"]),
-    )
-
-
-def foreign_candidate(synthetic: SyntheticSet, split: Split) -> Candidate:
-    device = split.train.images.device
-    return Candidate(
-        name=synthetic.name,
-        ipc=len(synthetic.images) / split.train.num_classes,
-        epsilon=None,
-        images=synthetic.images.unsqueeze(0).to(device),
-        labels=synthetic.labels.unsqueeze(0).to(device),
-    )
 
 
 class Bench:
@@ -119,119 +53,208 @@ class Bench:
 
     def __init__(
         self,
+        source: Source,
         split: Split,
         recipe: Recipe,
         *,
         match: str,
         full: bool,
+        folder: Path,
         cells: Cells,
-        meter: Meter,
         say: Callable[[str], None],
     ) -> None:
-        self._split, self._recipe, self._match, self._with_full, self._say = split, recipe, match, full, say
-        self._cells, self._meter, self._cost = cells, meter, TrainingCost(recipe, split.train)
-        self._test = tensor_digest(split.test.images, split.test.labels)
-        self.subset = cache(self._subset)
-        self.full = cache(self._full)
+        self._source, self._split, self._recipe, self._match, self._with_full = source, split, recipe, match, full
+        self._folder, self._cells, self._say = folder, cells, say
+        self._cost = TrainingCost(recipe, split.train)
+        self._measured: dict[Training, Measurement] = {}
 
-    def expect(self, task: str, num_images: int, architecture: str) -> None:
-        """That a candidate of so many images will be measured on this network."""
-        self._meter.expect(f"{task}, {architecture}", self._cost(architecture, num_images))
-        self._meter.expect(f"{architecture}, {num_images} random", self._cost(architecture, num_images))
-        if self._with_full:
-            whole = self._split.train.num_records
-            self._meter.expect(f"{architecture}, all", self._cost(architecture, whole))
-        if self._searches(architecture):
-            self._meter.expect(f"{task}, {architecture}, search", SEARCHED * self._cost(architecture, WHOLE_RECIPE))
+    def condense(self, plans: Sequence[tuple[Condensation, float | None]], *, one_set: bool) -> list[Candidate]:
+        """Condense once for every seed, each with networks and noise of its own; or once for all."""
+        runs = range(1 if one_set else self._recipe.seeds)
+        orders = tuple(
+            Order(
+                method=condensation.method.name,
+                config=dict(vars(condensation.config)),
+                class_sizes=condensation.class_sizes,
+                run=run,
+            )
+            for condensation, _ in plans
+            for run in runs
+        )
+        if not orders:
+            return []
+        steps = {unit: order.config.get("iterations", 1) for unit, order in enumerate(orders)}
+        work = CondenseWork.of(self._source, self._recipe.seed, orders)
+        with ProgressBar(f"condensing {len(orders)} set{'s' * (len(orders) > 1)}", steps) as bar:
+            found = self._cells.gather(
+                work,
+                self._split,
+                bar.update,
+                found=lambda unit: bar.update(unit, 1.0),
+                seconds=lambda unit: steps[unit] * SECONDS_PER_STEP,
+            )
+        return [
+            _condensed(
+                condensation,
+                epsilon,
+                work.cells[place * len(runs) : (place + 1) * len(runs)],
+                found[place * len(runs) : (place + 1) * len(runs)],
+            )
+            for place, (condensation, epsilon) in enumerate(plans)
+        ]
 
-    def row(self, candidate: Candidate, architecture: str, task: str) -> dict[str, Any]:
+    def keep(self, synthetic: SyntheticSet) -> Candidate:
+        """A set that somebody released, in a cell, from which workers read it."""
+        cell = Cell.of({"kind": "released", "set": tensor_digest(synthetic.images, synthetic.labels)}, "tensors")
+        cell.write(self._folder, {"images": synthetic.images[None], "labels": synthetic.labels[None]})
+        return Candidate(
+            name=synthetic.name,
+            ipc=len(synthetic.images) / self._split.train.num_classes,
+            epsilon=None,
+            sets=Kept((cell,)),
+            labels=synthetic.labels,
+        )
+
+    def rows(self, candidates: Sequence[Candidate], architectures: Sequence[str]) -> list[dict[str, Any]]:
+        """The lines of the table: every candidate on every network."""
+        sets, kinds = len(candidates), len(architectures)
+        meter = Meter(f"measuring {sets} set{'s' * (sets > 1)} on {kinds} kind{'s' * (kinds > 1)} of network")
+        pairs = [(candidate, name) for candidate in candidates for name in architectures]
+        known: dict[Training, str] = {}
+        for candidate, name in pairs:
+            size = len(candidate.labels)
+            known[self._ours(candidate, name)] = f"{NAMES[name]} on {candidate.name}"
+            known[self._subset(candidate, name)] = f"{NAMES[name]} on {size} random records"
+            if self._with_full:
+                known[_full(name)] = f"{NAMES[name]} on all {self._split.train.num_records} records"
+        for training in known:
+            meter.expect(training, self._cost(training.architecture, self._num_images(training)))
+        searched = [pair for pair in pairs if self._searches(pair[1])]
+        for pair in searched:
+            meter.expect(pair, SEARCHED * self._cost(pair[1], WHOLE_RECIPE))
+        with meter.shown():
+            self._measure(known, meter)
+            matching = self._match_all(searched, meter)
+        return [self._row(candidate, name, matching.get((candidate, name))) for candidate, name in pairs]
+
+    def _row(self, candidate: Candidate, architecture: str, matching: int | None) -> dict[str, Any]:
         """One line of the table."""
-        ours = self._measure(f"{task}, {architecture}", architecture, candidate.images, candidate.labels)
-        self._tell(f"{NAMES[architecture]} on {candidate.name}", ours)
-        subset = self.subset(architecture, self._class_counts(candidate))
-        full = self.full(architecture) if self._with_full else None
-        gain = difference_interval(ours, subset)
+        ours = self._measured[self._ours(candidate, architecture)]
+        subset = self._measured[self._subset(candidate, architecture)]
+        full = self._measured[_full(architecture)] if self._with_full else None
+        images = None if matching is None else matching * self._split.train.num_classes
         return {
             "set": candidate.name,
             "ipc": candidate.ipc,
             "epsilon": candidate.epsilon,
-            "images": candidate.images.shape[1],
+            "images": len(candidate.labels),
             "architecture": architecture,
             "accuracy": _record(ours),
             "random_subset": _record(subset),
-            "gain": {"mean": ours.mean - subset.mean, "interval": gain},
-            "matching_subset": self._matching(architecture, candidate, ours.mean, f"{task}, {architecture}, search"),
+            "gain": {"mean": ours.mean - subset.mean, "interval": difference_interval(ours, subset)},
+            "matching_subset": {"searched": self._searches(architecture), "images": images},
             "full": None if full is None else _record(full),
             "condensing": {"seconds": candidate.seconds, "flops": candidate.flops},
         }
 
-    def _measure(self, task: str, architecture: str, images: Tensor, labels: Tensor) -> Measurement:
-        """From its cell, or by training; the meter hears of it."""
-        facts = {
-            "kind": "networks",
-            "architecture": architecture,
-            "recipe": asdict(self._recipe),
-            "set": tensor_digest(images, labels),
-            "test": self._test,
-        }
+    def _measure(self, wanted: dict[Training, str], meter: Meter) -> None:
+        """Train what was not trained before; the words say on what."""
+        trainings = tuple(training for training in wanted if training not in self._measured)
+        if not trainings:
+            return
+        costs = [self._cost(training.architecture, self._num_images(training)) for training in trainings]
+        work = TrainWork.of(self._source, self._recipe, trainings, self._split, self._folder)
+        results = self._cells.gather(
+            work,
+            self._split,
+            lambda unit, share: meter.reach(trainings[unit], share),
+            found=lambda unit: meter.leave_out(trainings[unit]),
+            seconds=lambda unit: costs[unit] / FLOPS_PER_SECOND,
+        )
+        for training, kept in zip(trainings, results, strict=True):
+            found = Measurement(**{**kept, "accuracies": tuple(kept["accuracies"])})
+            self._measured[training] = found
+            self._say(f"{wanted[training]}: {found.mean:.1%} ({found.seconds:.0f} s a network)")
 
-        def tell(share: float) -> None:
-            self._meter.reach(task, share)
-
-        def compute() -> dict[str, Any]:
-            return asdict(measure(self._recipe, architecture, images, labels, self._split.test, tell))
-
-        kept = self._cells.numbers(facts, compute, found=lambda: self._meter.leave_out(task))
-        return Measurement(**{**kept, "accuracies": tuple(kept["accuracies"])})
-
-    def _subset(self, architecture: str, per_class: tuple[int, ...]) -> Measurement:
-        images, labels = random_subsets(self._split.train, per_class, seeds=self._recipe.seeds, seed=self._recipe.seed)
-        found = self._measure(f"{architecture}, {images.shape[1]} random", architecture, images, labels)
-        self._tell(f"{NAMES[architecture]} on {images.shape[1]} random records", found)
-        return found
-
-    def _full(self, architecture: str) -> Measurement:
+    def _match_all(
+        self, wanted: Sequence[tuple[Candidate, str]], meter: Meter
+    ) -> dict[tuple[Candidate, str], int | None]:
+        """For each the least random subset that is as accurate, in records per class; None: not even all are."""
         pool = self._split.train
-        found = self._measure(f"{architecture}, all", architecture, pool.images[None], pool.labels[None])
-        self._tell(f"{NAMES[architecture]} on all {pool.num_records} records", found)
+        largest = min(records.stop - records.start for records in pool.class_slices)
+        searches = {
+            (candidate, name): smallest_matching(
+                self._measured[self._ours(candidate, name)].mean, max(1, round(candidate.ipc)), largest
+            )
+            for candidate, name in wanted
+        }
+        asked = {pair: next(search) for pair, search in searches.items()}
+        found: dict[tuple[Candidate, str], int | None] = {}
+        rounds = 0
+        while asked:
+            subsets = {
+                (pair[1], size): Training(architecture=pair[1], on=RandomSubset((size,) * pool.num_classes))
+                for pair, size in asked.items()
+            }
+            told = {
+                training: f"{NAMES[name]} on {size * pool.num_classes} random records"
+                for (name, size), training in subsets.items()
+            }
+            self._measure(told, meter)
+            rounds += 1
+            for pair, size in list(asked.items()):
+                meter.reach(pair, rounds / (SEARCHED + 2))
+                try:
+                    asked[pair] = searches[pair].send(self._measured[subsets[pair[1], size]].mean)
+                except StopIteration as done:
+                    found[pair] = done.value
+                    del asked[pair]
+                    meter.reach(pair, 1.0)
         return found
+
+    def _ours(self, candidate: Candidate, architecture: str) -> Training:
+        return Training(architecture=architecture, on=candidate.sets)
+
+    def _subset(self, candidate: Candidate, architecture: str) -> Training:
+        """As many of each class as the set has; equally many where its labels are soft, never more than there are."""
+        pool = self._split.train
+        available = [records.stop - records.start for records in pool.class_slices]
+        if candidate.labels.ndim == 2:
+            each = max(1, len(candidate.labels) // pool.num_classes)
+            counts = [each] * pool.num_classes
+        else:
+            counts = torch.bincount(candidate.labels, minlength=pool.num_classes).tolist()
+        per_class = tuple(min(count, most) for count, most in zip(counts, available, strict=True))
+        return Training(architecture=architecture, on=RandomSubset(per_class))
+
+    def _num_images(self, training: Training) -> int:
+        match training.on:
+            case RandomSubset(per_class):
+                return sum(per_class)
+            case AllRecords():
+                return self._split.train.num_records
+        return training.images(self._split, self._recipe, self._folder)[0].shape[1]
 
     def _searches(self, architecture: str) -> bool:
         return not (self._match == "none" or (self._match == "small" and architecture in LARGE))
 
-    def _matching(self, architecture: str, candidate: Candidate, target: float, task: str) -> dict[str, Any]:
-        if not self._searches(architecture):
-            return {"searched": False, "images": None}
-        pool, tried = self._split.train, 0
 
-        def accuracy(size: int) -> float:
-            nonlocal tried
-            tried += 1
-            found = self.subset(architecture, (size,) * pool.num_classes).mean
-            self._meter.reach(task, tried / (SEARCHED + 2))
-            return found
+def _full(architecture: str) -> Training:
+    return Training(architecture=architecture, on=AllRecords())
 
-        found = smallest_matching(
-            target,
-            max(1, round(candidate.ipc)),
-            min(records.stop - records.start for records in pool.class_slices),
-            accuracy,
-        )
-        self._meter.reach(task, 1.0)
-        return {"searched": True, "images": None if found is None else found * pool.num_classes}
 
-    def _class_counts(self, candidate: Candidate) -> tuple[int, ...]:
-        """As many of each class as the set has; equally many where its labels are soft, never more than there are."""
-        pool = self._split.train
-        available = [records.stop - records.start for records in pool.class_slices]
-        if candidate.labels.ndim == 3:
-            each = max(1, candidate.images.shape[1] // pool.num_classes)
-            return tuple(min(each, most) for most in available)
-        counts = torch.bincount(candidate.labels[0], minlength=pool.num_classes).tolist()
-        return tuple(min(count, most) for count, most in zip(counts, available, strict=True))
-
-    def _tell(self, what: str, found: Measurement) -> None:
-        self._say(f"{what}: {found.mean:.1%} ({found.seconds:.0f} s a network)")
+def _condensed(
+    condensation: Condensation, epsilon: float | None, cells: tuple[Cell, ...], sets: list[dict[str, Any]]
+) -> Candidate:
+    return Candidate(
+        name=condensation.method.name,
+        ipc=condensation.config.ipc,
+        epsilon=epsilon,
+        sets=Kept(cells),
+        labels=sets[0]["labels"][0],
+        seconds=float(np.mean([float(found["seconds"]) for found in sets])),
+        flops=float(sets[0]["flops"]),
+    )
 
 
 def _record(found: Measurement) -> dict[str, Any]:

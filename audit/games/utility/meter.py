@@ -1,7 +1,7 @@
 """How far `audit utility` is: its parts by their expected cost in FLOPs, with something added for every step."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 from audit.engine.progress import ProgressBar
 from audit.games.utility.training import Recipe, training_flops
@@ -16,8 +16,8 @@ class Meter:
 
     def __init__(self, title: str) -> None:
         self._title = title
-        self._expected: dict[str, float] = {}
-        self._done: dict[str, float] = {}
+        self._expected: dict[Hashable, float] = {}
+        self._done: dict[Hashable, float] = {}
         self._bar: ProgressBar | None = None
 
     @contextlib.contextmanager
@@ -26,17 +26,17 @@ class Meter:
             self._bar = bar
             yield
 
-    def expect(self, name: str, cost: float) -> None:
+    def expect(self, name: Hashable, cost: float) -> None:
         """A cell will cost so much; said again, it costs what was said last. What is done stays done."""
         self._expected[name] = max(cost, 1.0)
 
-    def reach(self, name: str, share: float) -> None:
+    def reach(self, name: Hashable, share: float) -> None:
         """So much of a cell is done."""
         self._done[name] = min(1.0, max(share, self._done.get(name, 0.0)))
         if self._bar is not None:
             self._bar.update(0, self.share)
 
-    def leave_out(self, name: str) -> None:
+    def leave_out(self, name: Hashable) -> None:
         """A cell was found, or is not needed."""
         self._expected.pop(name, None)
         self._done.pop(name, None)

@@ -1,68 +1,81 @@
-"""From the flags of `audit utility` to its table: which sets, on which networks, under which recipe."""
+"""Runs `audit utility`: condense, train, test, and write table and figure."""
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-import torch
-
-from attacks.victims import PRESETS, VictimConfig
-from audit.data.split import Split, load_split
+from audit.data.split import Split
 from audit.engine.cells import FOLDER, Cells
-from audit.engine.store import RunDirectory, explain_failure
-from audit.games import settings
-from audit.games.condensation import Condensation, check_seed, resolve_condensation
-from audit.games.membership.resolve import check_sizes, own_settings
-from audit.games.utility.bench import Bench, condense_candidate, foreign_candidate
-from audit.games.utility.meter import STEP, Meter
-from audit.games.utility.networks import ARCHITECTURES, LARGE, NAMES
+from audit.engine.store import RunDirectory, explain_failure, write_atomically, write_text
+from audit.engine.where import Where
+from audit.games.utility.bench import Bench
+from audit.games.utility.networks import LARGE, NAMES
+from audit.games.utility.resolve import Resolved, resolve_utility
+from audit.games.utility.table import dump, write_csv
 from audit.games.utility.training import LEAST_PASSES, WHOLE_RECIPE, Recipe
-from audit.sets.synthetic import SyntheticSet, check_fit, read_synthetic
-from audit.specs.options import split_settings
+from audit.sets.synthetic import SyntheticSet
+from audit.specs.utility import Utility
 from condensers.errors import Incomplete
-from condensers.registry import Method, get_method
+from reports.figures.utility import write_utility_figure
 
-QUICK_DIVISOR = 8
 SCHEMA = "condensation-audit/utility/1"
 
 
-def run_utility(flags: dict[str, Any], say: Callable[[str], None]) -> dict[str, Any]:
-    """Resolve everything, refuse what cannot work, then measure."""
-    check_seed(flags["seed"])
-    methods = [get_method(name) for name in flags["methods"] or ([] if flags["synthetic"] else ["dm"])]
-    changes = own_settings(split_settings(flags["changes"]))
-    _check_changes(changes, methods)
-    split = load_split(flags["dataset"], data_root=flags["data_root"], records=flags["records"])
-    split = _on_device(split, settings.resolve_device(flags["device"]))
-    recipe = resolve_recipe(flags, split, changes)
-    architectures = parse_architectures(flags["architectures"], tabular=split.train.images.ndim == 2)
-    networks = [recipe.network(name, split.train) for name in architectures]
-    released = [_read(path, flags, split) for path in flags["synthetic"]]
-    plans = [plan for method in methods for plan in _plans(method, split, flags, changes)]
-    facts = {
-        "device": str(split.train.images.device),
-        "threads": torch.get_num_threads(),
-        "versions": settings.versions(get_method("real")),
-    }
-    directory = RunDirectory(flags["out"])
+def run_utility(spec: Utility, where: Where, say: Callable[[str], None]) -> dict[str, Any]:
+    """Measure, or go on measuring; the result, which is also written beside its table and figure."""
+    resolved = resolve_utility(spec, where.data_root)
+    directory = RunDirectory(where.out)
     with explain_failure(directory.path):
         directory.path.mkdir(parents=True, exist_ok=True)
-    cells = Cells(directory.path / FOLDER, facts, say)
     try:
         with directory.held():
-            rows = _measure_all(flags, split, recipe, architectures, released, plans, cells, say)
+            rows = _measure(spec, resolved, directory, where, say)
     except KeyboardInterrupt:
-        finished = cells.num_found + cells.num_computed
         raise Incomplete(
-            f"interrupted: {finished} finished parts are kept in {directory.path / FOLDER}; run the same command again "
-            "to go on"
+            f"interrupted: finished parts are kept in {directory.path / FOLDER}; run the same command again to go on"
         ) from None
+    result = _result(spec, resolved, rows)
+    write_text(directory.path / "utility.json", dump(result))
+    write_text(directory.path / "utility.csv", write_csv(rows))
+    write_atomically(directory.path / "utility.png", lambda path: write_utility_figure(rows, NAMES, path))
+    return result
+
+
+def _measure(
+    spec: Utility, resolved: Resolved, directory: RunDirectory, where: Where, say: Callable[[str], None]
+) -> list[dict[str, Any]]:
+    """The rows: every candidate on every network, from finished cells as far as there are any."""
+    cells = Cells(directory.path, where.executor, say)
+    bench = Bench(
+        resolved.source,
+        resolved.split,
+        resolved.recipe,
+        match=spec.match,
+        full=spec.full,
+        folder=directory.path,
+        cells=cells,
+        say=say,
+    )
+    candidates = [
+        *(bench.keep(synthetic) for synthetic in resolved.released),
+        *bench.condense(resolved.plans, one_set=spec.one_set),
+    ]
+    rows = bench.rows(candidates, resolved.architectures)
+    if cells.num_found:
+        say(f"{cells.num_found} of {cells.num_found + cells.num_computed} parts were finished before")
+    return rows
+
+
+def _result(spec: Utility, resolved: Resolved, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    split, recipe, released = resolved.split, resolved.recipe, list(resolved.released)
+    networks = [recipe.network(name, split.train) for name in resolved.architectures]
     return {
         "schema": SCHEMA,
+        "command": spec.command(),
         "dataset": split.train.name,
-        "preset": flags["preset"],
-        "seed": flags["seed"],
-        "delta": flags["delta"],
+        "preset": spec.preset,
+        "seed": spec.seed,
+        "delta": spec.delta,
         "train_records": split.train.num_records,
         "test_records": split.test.num_records,
         "official_test_split": split.official,
@@ -71,128 +84,10 @@ def run_utility(flags: dict[str, Any], say: Callable[[str], None]) -> dict[str, 
         "rows": rows,
         "notes": [
             *_split_notes(split, released),
-            *_recipe_notes(recipe, [network.name for network in networks if network.enlarges], architectures),
-            *_interval_notes(recipe, one_set=flags["one_set"], released=bool(released), condensed=bool(plans)),
+            *_recipe_notes(recipe, [network.name for network in networks if network.enlarges], resolved.architectures),
+            *_interval_notes(recipe, one_set=spec.one_set, released=bool(released), condensed=bool(resolved.plans)),
         ],
     }
-
-
-def _measure_all(
-    flags: dict[str, Any],
-    split: Split,
-    recipe: Recipe,
-    architectures: tuple[str, ...],
-    released: list[SyntheticSet],
-    plans: list[tuple[Condensation, float | None]],
-    cells: Cells,
-    say: Callable[[str], None],
-) -> list[dict[str, Any]]:
-    """The rows: every candidate on every network, from finished cells as far as there are any."""
-    sets, kinds = len(released) + len(plans), len(architectures)
-    meter = Meter(f"measuring {sets} set{'s' * (sets > 1)} on {kinds} kind{'s' * (kinds > 1)} of network")
-    bench = Bench(split, recipe, match=flags["match"], full=flags["full"], cells=cells, meter=meter, say=say)
-    for place, synthetic in enumerate(released):
-        for name in architectures:
-            bench.expect(f"released {place}", len(synthetic.images), name)
-    for place, (condensation, _) in enumerate(plans):
-        for run in range(1 if flags["one_set"] else recipe.seeds):
-            meter.expect(f"condensed {place}, set {run}", getattr(condensation.config, "iterations", 1) * 10 * STEP)
-        for name in architectures:
-            bench.expect(f"condensed {place}", condensation.config.ipc * split.train.num_classes, name)
-    rows = []
-    with meter.shown():
-        for place, synthetic in enumerate(released):
-            candidate = foreign_candidate(synthetic, split)
-            rows += [bench.row(candidate, name, f"released {place}") for name in architectures]
-        for place, (condensation, epsilon) in enumerate(plans):
-            task = f"condensed {place}"
-            say(f"condensing with {condensation.method.name}, {condensation.config.ipc} images a class")
-            candidate = condense_candidate(
-                condensation,
-                split,
-                recipe,
-                epsilon=epsilon,
-                one_set=flags["one_set"],
-                cells=cells,
-                meter=meter,
-                task=task,
-            )
-            rows += [bench.row(candidate, name, task) for name in architectures]
-    if cells.num_found:
-        say(f"{cells.num_found} of {cells.num_found + cells.num_computed} parts were finished before")
-    return rows
-
-
-def resolve_recipe(flags: dict[str, Any], split: Split, changes: dict[str, str]) -> Recipe:
-    """The preset's training, with --epochs for every network."""
-    training = settings.resolve_victim(PRESETS, flags["preset"], split.train, changes)
-    check_sizes("victim.", vars(training))
-    quick = flags["preset"] == "quick"
-    epochs = flags["epochs"] if flags["epochs"] is not None else training.epochs
-    return Recipe(
-        training=dataclasses.replace(training, epochs=epochs),
-        large_epochs=max(1, epochs // 3) if quick and flags["epochs"] is None else epochs,
-        divisor=QUICK_DIVISOR if quick else 1,
-        seeds=flags["seeds"],
-        seed=flags["seed"],
-    )
-
-
-def parse_architectures(text: str, *, tabular: bool) -> tuple[str, ...]:
-    """Names by commas; all of them, or for tables the one that reads tables."""
-    if text == "all":
-        return ("mlp",) if tabular else ARCHITECTURES
-    return tuple(dict.fromkeys(part.strip().lower() for part in text.split(",")))
-
-
-def _check_changes(changes: dict[str, str], methods: list[Method]) -> None:
-    """A key must belong to the training or to at least one of the methods."""
-    own = [field for method in methods for field in dataclasses.fields(method.config)]
-    together = dataclasses.make_dataclass("together", {field.name: field.type for field in own}.items())
-    settings.check_changes(changes, {"": together, "victim.": VictimConfig})
-
-
-def _plans(
-    method: Method, split: Split, flags: dict[str, Any], changes: dict[str, str]
-) -> Iterator[tuple[Condensation, float | None]]:
-    """Every size, and for a private method every ε."""
-    epsilons = flags["epsilons"] if method.private and flags["epsilons"] else (None,)
-    for ipc in flags["sizes"]:
-        for epsilon in epsilons:
-            condensation = resolve_condensation(
-                method,
-                split.train,
-                preset=flags["preset"],
-                ipc=ipc,
-                init=flags["init"],
-                epsilon=epsilon,
-                delta=flags["delta"],
-                changes=changes,
-            )
-            yield condensation, epsilon if epsilon is not None else _own_epsilon(condensation, flags["delta"])
-
-
-def _own_epsilon(condensation: Condensation, delta: float) -> float | None:
-    """What a private method's own noise costs, by its plan."""
-    if condensation.method.plan is None:
-        return None
-    from audit.accounting.ledger import claim_from_ledger, claims_anything
-
-    plan = condensation.method.plan(condensation.config, condensation.class_sizes)
-    return claim_from_ledger(plan, delta).epsilon_pld if claims_anything(plan) else None
-
-
-def _read(path: Any, flags: dict[str, Any], split: Split) -> SyntheticSet:
-    synthetic = read_synthetic(
-        path, dataset=split.train.name, index=flags["index"], normalisation=flags["normalisation"]
-    )
-    check_fit(synthetic, split.train)
-    return synthetic
-
-
-def _on_device(split: Split, device: str) -> Split:
-    where = torch.device(device)
-    return Split(train=split.train.to(where), test=split.test.to(where), official=split.official)
 
 
 def _split_notes(split: Split, released: list[SyntheticSet]) -> list[str]:

@@ -9,7 +9,7 @@ A random subset of a given size is nested in the larger ones of the same seed: a
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -27,7 +27,7 @@ from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import Randomness, stream, to_device
 from condensers.registry import Track, untracked
 
-DEAREST = ("vgg11", "resnet18")
+COSTLIEST = ("vgg11", "resnet18")
 WHOLE_RECIPE = 512
 LEAST_PASSES = 10
 TEST_CHUNK = 256
@@ -37,7 +37,7 @@ GRID = 24  # sizes among which the matching subset is searched
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """How networks are trained. `divisor` narrows the large ones; VGG11 and ResNet18, the dearest, and quick to learn
+    """How networks are trained. `divisor` narrows the large ones; VGG11 and ResNet18, the costliest, and quick to learn
     thanks to their norms, make `large_epochs` passes.
     """
 
@@ -65,7 +65,7 @@ class Recipe:
         )
 
     def config(self, name: str, num_images: int) -> VictimConfig:
-        epochs = self.large_epochs if name in DEAREST else self.training.epochs
+        epochs = self.large_epochs if name in COSTLIEST else self.training.epochs
         passes = min(epochs, max(LEAST_PASSES, math.ceil(epochs * WHOLE_RECIPE / num_images)))
         return replace(self.training, epochs=passes)
 
@@ -194,11 +194,11 @@ def training_flops(network: EvaluationNetwork, config: VictimConfig, images: Ten
 class FlopTrack:
     """A track that counts the first steps of every loop and takes the others to cost the same.
 
-    `tell` hears the share of the loop that is done, its steps, and the FLOPs that all loops so far take.
+    `tell` hears the share of the loop that is done.
     """
 
     flops: float = 0.0
-    tell: Callable[[float, int, float], None] = lambda share, steps, flops: None  # noqa: ARG005
+    tell: Callable[[float], None] = lambda _: None
     loops: list[str] = field(default_factory=list)
 
     def __call__(self, name: str, total: int, state: dict[str, Tensor]) -> Iterator[int]:
@@ -211,7 +211,7 @@ class FlopTrack:
                 with FlopCounterMode(display=False) as counter:
                     yield step
                 self.flops += counter.get_total_flops() * total / counted
-            self.tell((step + 1) / total, total, self.flops)
+            self.tell((step + 1) / total)
 
 
 def random_subsets(pool: Pool, per_class: tuple[int, ...], *, seeds: int, seed: int) -> tuple[Tensor, Tensor]:
@@ -232,22 +232,22 @@ def random_subsets(pool: Pool, per_class: tuple[int, ...], *, seeds: int, seed: 
     return pool.images[index], pool.labels[index]
 
 
-def smallest_matching(target: float, start: int, largest: int, accuracy: Callable[[int], float]) -> int | None:
-    """The least number of records a class, on a geometric grid, whose mean accuracy reaches `target`.
+def smallest_matching(target: float, start: int, largest: int) -> Generator[int, float, int | None]:
+    """Search the least number of records a class, on a geometric grid, whose mean accuracy reaches `target`.
 
-    None if not even `largest` does. Doubles from `start`, then bisects; rests on accuracy growing with size, which
-    noise may break near the target.
+    Yields sizes, is sent their accuracies, and returns None if not even `largest` does. Doubles from `start`, then
+    bisects; rests on accuracy growing with size, which noise may break near the target.
     """
     sizes = sorted({round(size) for size in np.geomspace(1, largest, GRID)} | {min(start, largest)})
     low, high = -1, sizes.index(min(start, largest))
     stride = 2
-    while accuracy(sizes[high]) < target:
+    while (yield sizes[high]) < target:
         if high == len(sizes) - 1:
             return None
         low, high, stride = high, min(high + stride, len(sizes) - 1), 2 * stride
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if accuracy(sizes[middle]) >= target else (middle, high)
+        low, high = (low, middle) if (yield sizes[middle]) >= target else (middle, high)
     return sizes[high]
 
 

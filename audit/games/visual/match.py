@@ -10,89 +10,22 @@ H0 is what a mechanism with ε = δ = 0 satisfies. Against larger ε the same gu
 enter the one-run bound (arXiv:2305.08846). Unit: records (coins). Both are corrected for the number of distances.
 """
 
-import hashlib
-import json
-import math
-import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from typing import Any
+from dataclasses import asdict, replace
 
 import numpy as np
 from scipy.stats import binom
 
 from attacks.nearest import Matches
+from audit.games.visual.config import DISTANCES, VisualConfig
 from audit.statistics.estimators.one_run import bound_epsilon_one_run, one_run_lower_bounds
 from audit.statistics.roc import measure_roc, paper_style_ratio
-from condensers.errors import BadConfig
 from condensers.pool import Pool
 from reports.records import schema
 from reports.records.visual import Column, DistanceFinding, Match, NotComputed, VisualReport
 from reports.words.rounding import decimals_apart, down, percent, probability, up
 
-DISTANCES = {
-    "l2": "Euclidean distance of the pixels, which lie in [−1, 1]",
-    "lpips": "LPIPS on VGG16 (Zhang et al.), as in Dong et al.",
-    "lpips-alexnet": "LPIPS on AlexNet (Zhang et al.)",
-}
-NETWORKS = {"lpips": "vgg16", "lpips-alexnet": "alexnet"}
 MOST_COLUMNS = 10
-
-
-@dataclass(frozen=True, kw_only=True)
-class VisualConfig:
-    """One visual audit. Two with equal configs give equal bytes.
-
-    `asked` are the distances asked for by name, none by default; `distances` those computed, `left_out` why others were
-    not. `weights` are the checksums of the backbones. `foreign` names sets of another maker (`membership.foreign`).
-    """
-
-    method: str
-    method_config: dict[str, Any]
-    dataset: str
-    records: int | None
-    preset: str
-    changes: dict[str, str]
-    runs: int
-    asked: tuple[str, ...]
-    distances: tuple[str, ...]
-    left_out: dict[str, str]
-    weights: dict[str, str]
-    seed: int
-    delta: float
-    confidence: float
-    claim: float | None
-    epsilon: float | None
-    shuffle_membership: bool
-    device: str
-    data_checksum: str
-    versions: dict[str, str]
-    foreign: dict[str, Any] | None = None
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.runs <= 10_000:
-            raise BadConfig(f"--runs {self.runs}: must lie in 1…10000")
-        if not 0 <= self.seed < 1 << 63:
-            raise BadConfig(f"--seed {self.seed}: must lie in 0…2^63 − 1")
-        if not 0 <= self.delta < 1:
-            raise BadConfig(f"--delta {self.delta}: must lie in [0, 1)")
-        if not 0 < self.confidence < 1:
-            raise BadConfig(f"--confidence {self.confidence}: must lie strictly between 0 and 1")
-        if self.claim is not None and not (self.claim >= 0 and math.isfinite(self.claim)):
-            raise BadConfig(f"--claim {self.claim}: must be a finite number, 0 or more")
-
-    @property
-    def audited(self) -> str:
-        """The method, or the sets that somebody released."""
-        return self.method if self.foreign is None else " and ".join(dict.fromkeys(self.foreign["names"]))
-
-    def to_json(self) -> str:
-        return json.dumps(asdict(self), sort_keys=True, indent=2, allow_nan=False) + "\n"
-
-    @property
-    def digest(self) -> str:
-        return hashlib.sha256(self.to_json().encode()).hexdigest()[:12]
 
 
 def find_members(
@@ -155,8 +88,9 @@ def summarise_visual(
     *,
     claimed: schema.Claim | None,
     command: str,
+    proved: schema.Claim | None = None,
 ) -> VisualReport:
-    """The record of an audit from its matches and the coins `members` `[runs, records]`."""
+    """The record of an audit from its matches and the coins `members` `[runs, records]`; `proved` is the ledger's."""
     findings = adjust_p_values(
         tuple(
             find_members(
@@ -185,6 +119,7 @@ def summarise_visual(
         epsilon=best.bound,
         bounds=tuple(finding.bound for finding in findings),
         claimed=claimed,
+        proved=proved,
         roc=best.roc,
         paper_style_epsilon=None if ratio is None else ratio.lower,
         distances=findings,
@@ -210,7 +145,7 @@ def summarise_visual(
         config=asdict(config),
         versions=config.versions,
         digest=config.digest,
-        run_directory=directory_name(config),
+        run_directory=config.directory_name,
         pdf="report.pdf",
     )
 
@@ -259,11 +194,6 @@ def make_panel(members: np.ndarray | None, labels: np.ndarray, matches: Mapping[
         )
         for image in chosen
     )
-
-
-def directory_name(config: VisualConfig) -> str:
-    slug = re.sub(r"[^a-z0-9]+", "-", Path(config.dataset).stem.lower()).strip("-") or "data"
-    return f"visual-{config.method}-{slug}-{config.digest}"
 
 
 def describe_finding(finding: DistanceFinding) -> str:

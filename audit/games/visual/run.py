@@ -1,147 +1,109 @@
-"""Runs a visual audit in one process: condense random halves, match, summarise, write and draw."""
+"""Runs a visual audit: condense random halves, match, summarise, write and draw."""
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import partial
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor
 
-from attacks.nearest import Matches, Pairwise, pairwise_euclidean, visual_matches
-from attacks.perceptual import Perceptual, pairwise_lpips
-from audit.accounting.ledger import claim_from_ledger, claims_anything
+from attacks.nearest import Matches, check_sets
+from audit.accounting.ledger import claim_from_ledger
+from audit.engine.executor import suited
 from audit.engine.pages import write_pages
-from audit.engine.progress import ProgressBar
 from audit.engine.store import RunDirectory, explain_failure, write_atomically, write_tensors, write_text
-from audit.games.membership.game import Game, nominal_class_sizes
+from audit.engine.where import Where
+from audit.games.membership.runs import complete_runs, load_ledger, load_shards
+from audit.games.membership.shard import game_of, num_shards
 from audit.games.scope import in_scope
-from audit.games.visual.match import VisualConfig, directory_name, summarise_visual
-from condensers.errors import BadConfig
-from condensers.ledger import Ledger
+from audit.games.visual.match import summarise_visual
+from audit.games.visual.matching import match_all
+from audit.games.visual.resolve import Resolved
+from audit.games.visual.tables import Compared
+from condensers.ledger import Entries
 from condensers.pool import CondensedBatch, Pool
-from condensers.randomness import Randomness
-from condensers.registry import condense_runs, get_method
 from reports.documents.visual import VisualMaterial, build_visual
 from reports.records import schema
 from reports.records.gallery import Gallery, Pictures, pixels, show_synthetic
 from reports.records.visual import Column, VisualReport
 
-
-@dataclass(frozen=True, kw_only=True)
-class VisualSettings:
-    """What does not determine the result."""
-
-    out: Path
-    jobs: int
-    show_records: bool
-    command: str
+SECONDS_PER_STEP = 0.1  # of condensing a shard, about
 
 
-def run_visual(
-    config: VisualConfig,
-    pool: Pool,
-    metrics: Mapping[str, Perceptual],
-    settings: VisualSettings,
-    say: Callable[[str], None],
-) -> VisualReport:
-    """Audit; `metrics` are the perceptual distances by name. Returns the record with paths as seen from here."""
+def run_visual(resolved: Resolved, where: Where, say: Callable[[str], None]) -> VisualReport:
+    """Run or resume an audit; the record with paths as seen from here."""
     torch.set_num_threads(1)
-    game = Game(seed=config.seed, num_records=pool.num_records, num_runs=config.runs, num_test_runs=config.runs)
-    included = torch.from_numpy(game.members(game.test_runs))
-    directory = RunDirectory(settings.out / directory_name(config))
+    config, pool = resolved.config, resolved.pool
+    shadows = config.condensation
+    game = game_of(shadows, pool.num_records)
+    directory = RunDirectory(where.out / config.directory_name)
     directory.create()
     with directory.held():
-        sets, ledger = _condense(config, pool, included)
-        matches = match_all(config.distances, metrics, sets, pool, jobs=settings.jobs)
-        labels = (sets.labels.argmax(-1) if sets.labels.ndim == 3 else sets.labels).numpy()
-        told = game.decoys(game.test_runs) if config.shuffle_membership else included.numpy()
+        steps = config.method_config.get("iterations", 1) * num_shards(shadows)
+        executor = suited(where.executor, range(num_shards(shadows)), seconds=steps * SECONDS_PER_STEP)
+        complete_runs(shadows, directory, replace(where, executor=executor), say)
+        sets, ledger = _sets(directory, resolved), load_ledger(directory, shadows)
+        labels = check_sets(sets.images, sets.labels, pool)
+        matches = match_all(resolved, Compared(images=sets.images, labels=labels), directory, where, say)
+        told = (game.decoys if config.shuffle_membership else game.members)(game.test_runs)
         say("testing")
+        claimed, proved = _claims(resolved, ledger)
         report = in_scope(
             summarise_visual(
                 config,
                 pool,
                 told,
-                labels,
+                labels.numpy(),
                 matches,
-                claimed=_claim(config, ledger),
-                command=settings.command,
+                claimed=claimed,
+                proved=proved,
+                command=resolved.command,
             )
         )
-        _write(config, directory, report, sets, match_table(matches, labels, told))
+        write_text(directory.config, config.to_json())
+        tensors = {"images": sets.images, "labels": sets.labels, "initial_records": sets.initial_records}
+        write_tensors(directory.synthetic, tensors, digest=config.digest)
+        write_result(directory, report, match_table(matches, labels.numpy(), told))
         say("drawing the report")
         with explain_failure(directory.pdf):
-            pictures = panel_pictures(report, sets, pool if settings.show_records else None)
+            pictures = panel_pictures(report, sets, pool if where.show_records else None)
             write_pages(build_visual(VisualMaterial(report=report, pictures=pictures)), directory)
+        clear_parts(directory)
     return replace(report, run_directory=str(directory.path), pdf=str(directory.pdf))
 
 
-def match_all(
-    names: tuple[str, ...], metrics: Mapping[str, Perceptual], sets: CondensedBatch, pool: Pool, *, jobs: int
-) -> dict[str, Matches]:
-    """The matches of every set by every distance."""
-    found = {}
-    for name in names:
-        if name not in metrics:
-            found[name] = visual_matches(sets.images, sets.labels, pool, pairwise_euclidean)
-            continue
-        with ProgressBar(f"comparing with {pool.num_records} records by {name}", {0: pool.num_records}) as bar:
-            pairwise = _perceptual(metrics[name], jobs, bar, pool.num_records)
-            found[name] = visual_matches(sets.images, sets.labels, pool, pairwise)
-    return found
+def _sets(directory: RunDirectory, resolved: Resolved) -> CondensedBatch:
+    """The synthetic sets of all runs."""
+    shards = load_shards(directory, resolved.config.condensation, ("images", "labels"))
+    images, labels, initial = (torch.from_numpy(shards[name]) for name in ("images", "labels", "initial_records"))
+    return CondensedBatch(images=images, labels=labels, initial_records=initial)
 
 
-def _perceptual(metric: Perceptual, jobs: int, bar: ProgressBar, total: int) -> Pairwise:
-    done = 0
-
-    def tick(count: int) -> None:
-        nonlocal done
-        done += count
-        bar.update(0, min(1.0, done / total))
-
-    return partial(pairwise_lpips, metric, jobs=jobs, tick=tick)
+def _claims(resolved: Resolved, ledger: Entries | None) -> tuple[schema.Claim | None, schema.Claim | None]:
+    """What is claimed, which is what is stated or else what is proved; and what the ledger of what ran proves."""
+    config = resolved.config
+    proved = None if ledger is None else claim_from_ledger(ledger, config.delta)
+    return (proved if config.claim is None else stated_claim(config.claim, config.delta)), proved
 
 
-def _condense(config: VisualConfig, pool: Pool, included: Tensor) -> tuple[CondensedBatch, Ledger | None]:
-    method = get_method(config.method)
-    device = torch.device(config.device)
-    with ProgressBar(f"condensing {config.runs} random halves", {0: config.runs}) as bar:
-
-        def track(name: str, total: int, state: dict[str, Tensor]) -> Iterator[int]:  # noqa: ARG001
-            for step in range(total):
-                yield step
-                bar.update(0, (step + 1) / total)
-
-        batch, ledger = condense_runs(
-            method,
-            pool.to(device),
-            included.to(device),
-            method.config(**config.method_config),
-            class_sizes=nominal_class_sizes(pool),
-            randomness=Randomness(seed=config.seed, runs=tuple(range(config.runs))),
-            track=track,
-        )
-    if not bool(batch.images.isfinite().all()):
-        raise BadConfig(f"{config.method} diverged: its images are not finite; choose a smaller --set learning_rate")
-    host = torch.device("cpu")
-    batch = CondensedBatch(
-        images=batch.images.detach().to(host),
-        labels=batch.labels.to(host),
-        initial_records=batch.initial_records.to(host),
-    )
-    return batch, ledger
+def stated_claim(epsilon: float, delta: float) -> schema.Claim:
+    """By --claim."""
+    return schema.Claim(epsilon_rdp=None, epsilon_pld=epsilon, delta=delta, source="stated with --claim")
 
 
-def _claim(config: VisualConfig, ledger: Ledger | None) -> schema.Claim | None:
-    """What is stated, or else what the accountants prove for what ran."""
-    if config.claim is None:
-        if ledger is None or not claims_anything(ledger.entries):
-            return None
-        return claim_from_ledger(ledger.entries, config.delta)
-    return schema.Claim(epsilon_rdp=None, epsilon_pld=config.claim, delta=config.delta, source="stated with --claim")
+def write_result(directory: RunDirectory, report: object, table: pd.DataFrame) -> None:
+    """The matches and the record."""
+    write_atomically(directory.path / "matches.parquet", lambda path: table.to_parquet(path, index=False))
+    write_text(directory.report, schema.dump(report))
+
+
+def clear_parts(directory: RunDirectory) -> None:
+    """Remove what an interrupted run would have gone on from: the result holds all of it that is shown."""
+    for path in directory.shards.iterdir():
+        path.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        directory.shards.rmdir()
 
 
 def match_table(matches: Mapping[str, Matches], labels: np.ndarray, members: np.ndarray) -> pd.DataFrame:
@@ -166,18 +128,6 @@ def match_table(matches: Mapping[str, Matches], labels: np.ndarray, members: np.
             )
         )
     return pd.concat(parts, ignore_index=True)
-
-
-def _write(
-    config: VisualConfig, directory: RunDirectory, report: VisualReport, sets: CondensedBatch, table: pd.DataFrame
-) -> None:
-    with contextlib.suppress(OSError):
-        directory.shards.rmdir()
-    write_text(directory.config, config.to_json())
-    tensors = {"images": sets.images, "labels": sets.labels, "initial_records": sets.initial_records}
-    write_tensors(directory.synthetic, tensors, digest=config.digest)
-    write_atomically(directory.path / "matches.parquet", lambda path: table.to_parquet(path, index=False))
-    write_text(directory.report, schema.dump(report))
 
 
 def panel_pictures(report: VisualReport, sets: CondensedBatch, pool: Pool | None) -> Pictures:

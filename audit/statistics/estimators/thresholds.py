@@ -9,8 +9,8 @@ here is valid, for whatever attack:
   k = (J + 1) // 2. If each bound exceeds the truth with probability at most s, the expected number that do is at most
   J * s, so by Markov's inequality at least k do with probability at most J * s / k, however dependent the splits are.
   (The same argument for p-values: Rueger 1978; Meinshausen, Meier, Buehlmann 2009, arXiv:0811.2177.)
-- `FromOtherRuns`: numbers of guesses chosen on runs that are not tested (fit runs, scored by attacks that were not fitted on
-  them), so that all tested coins are tested. Costs nothing.
+- `FromOtherRuns`: numbers of guesses chosen on runs that are not tested (fit runs, scored by attacks that were not
+  fitted on them), so that all tested coins are tested. Costs nothing.
 - `Grid`: every rule of a grid declared beforehand, each at significance / (number of rules); the largest bound is
   reported (Bonferroni: the case k = 1 of the line above).
 

@@ -1,7 +1,7 @@
-"""The theory of Dong, Zhao and Lyu (arXiv:2206.00240, section 4, Appendices A–D), run on the condenser itself.
+"""What the condensations of a pool say about the propositions, equations (12), (13), (31), (33) and (35).
 
 One class at a time, T its records and S its synthetic images; without augmentation, with all of T at every step, as the
-paper assumes. Nothing is reimplemented: `condense_dm` runs, and its loop is watched from the `track` that it is handed.
+paper assumes.
 
 - Proposition 4.3: the barycentres of S and T coincide for linear extractors; Figure 7 shows how fast, for others too.
 - Proposition 4.4: S* = S₀ + (T̄ − S̄₀), Eq. (12) and the general form (31) of (13), which assumes S̄₀ = 0.
@@ -11,42 +11,36 @@ paper assumes. Nothing is reimplemented: `condense_dm` runs, and its loop is wat
   `gibbs_counterexample`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import msgspec
 import numpy as np
 import torch
 from torch import Tensor
 
-from condensers.dm import DmConfig, condense_dm
+from audit.data.load import load_pool, pool_checksum
+from audit.engine.cells import Cells
+from audit.engine.progress import ProgressBar
+from audit.engine.store import RunDirectory, explain_failure
+from audit.engine.where import Where
+from audit.games.theory.condense import (
+    EXTRACTORS,
+    LEFT_OUT,
+    TheoryWork,
+    class_means,
+    memberships,
+    records_to_leave_out,
+    starting_images,
+)
+from audit.specs.theory import Theory
 from condensers.errors import BadConfig
 from condensers.initial import INITS
 from condensers.pool import Pool
-from condensers.randomness import Randomness, stream
-from condensers.registry import untracked
 
-EXTRACTORS = ("linear", "linear-relu", "convnet")
-LEFT_OUT = ("farthest", "typical")
-# Learning rate per image of a class: the gradient at each of them is 1/ipc of the barycentre's.
-RATE = {"linear": 0.1, "linear-relu": 0.1, "convnet": 1.0}
-WIDTH = {"linear": 1024, "linear-relu": 1024, "convnet": 32}
 MOST_IMAGES_SHOWN = 4
-
-
-@dataclass(frozen=True, kw_only=True)
-class TheoryConfig:
-    """What determines the result, beside the pool. Every run condenses the whole pool but for what is left out."""
-
-    ipcs: tuple[int, ...] = (2, 4)
-    iterations: int = 150
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if not self.ipcs or min(self.ipcs) < 1:
-            raise BadConfig(f"--ipc {', '.join(map(str, self.ipcs))}: at least 1 image per class is needed")
-        if self.iterations < 1:
-            raise BadConfig(f"--iterations {self.iterations}: must be at least 1")
+SECONDS_PER_STEP = 3e-4  # and record, about
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,13 +90,14 @@ class TheoryReport:
     """Everything that `audit theory` prints and draws. Assumption 4.1 holds where every rank is below `dimension`."""
 
     dataset: str
-    config: TheoryConfig
+    config: Theory
     class_size: float
     dimension: int
     ranks: tuple[int, ...]
     condensations: tuple[Condensation, ...]
     gibbs: GibbsCounterexample
     notes: tuple[str, ...]
+    figures: tuple[str, ...] = ()
 
 
 NOTES = (
@@ -115,22 +110,51 @@ NOTES = (
 )
 
 
-def examine(pool: Pool, config: TheoryConfig, say: Callable[[str], object] = str) -> TheoryReport:
+def examine(spec: Theory, where: Where, say: Callable[[str], None]) -> TheoryReport:
     """Condense with every extractor, from noise and from records, with and without single records."""
+    pool = load_pool(spec.dataset, data_root=where.data_root, records=spec.records)
+    kinds = extractors_and_sizes(pool, spec)
+    work = TheoryWork(spec=spec, data_root=where.data_root, data_checksum=pool_checksum(pool), kinds=kinds)
+    directory = RunDirectory(where.out)
+    with explain_failure(directory.path):
+        directory.path.mkdir(parents=True, exist_ok=True)
+    cells = Cells(directory.path, where.executor, say)
+    with directory.held(), ProgressBar(f"{len(kinds)} condensations", dict.fromkeys(range(len(kinds)), 1)) as bar:
+        condensed = cells.gather(
+            work,
+            pool,
+            bar.update,
+            found=lambda unit: bar.update(unit, 1.0),
+            seconds=lambda _: SECONDS_PER_STEP * spec.iterations * pool.num_records,
+        )
+    if cells.num_found:
+        say(f"{cells.num_found} of {len(kinds)} condensations were finished before")
+    return summarise_theory(pool, spec, kinds, condensed)
+
+
+def extractors_and_sizes(pool: Pool, spec: Theory) -> tuple[tuple[str, int], ...]:
+    """What is condensed with; refuses classes that are too small for it."""
     smallest = min(part.stop - part.start for part in pool.class_slices)
-    needed = max(config.ipcs) + len(LEFT_OUT)
+    needed = max(spec.ipc) + len(LEFT_OUT)
     if smallest < needed:
-        raise BadConfig(f"--ipc {max(config.ipcs)}: needs {needed} records of every class, the smallest has {smallest}")
+        raise BadConfig(f"--ipc {max(spec.ipc)}: needs {needed} records of every class, the smallest has {smallest}")
     extractors = EXTRACTORS if pool.images.ndim == 4 else EXTRACTORS[:2]
-    found: list[Condensation] = []
-    for extractor in extractors:
-        for ipc in config.ipcs:
-            found += _condense(pool, extractor, ipc, config)
-            say(f"{extractor}, {ipc} images per class: done")
+    return tuple((extractor, ipc) for extractor in extractors for ipc in dict.fromkeys(spec.ipc))
+
+
+def summarise_theory(
+    pool: Pool, spec: Theory, kinds: Sequence[tuple[str, int]], condensed: Sequence[Mapping[str, Tensor]]
+) -> TheoryReport:
+    """The record, from what `condense_watched` gave for each of the kinds."""
+    found = [
+        one
+        for (extractor, ipc), tensors in zip(kinds, condensed, strict=True)
+        for one in _measure(pool, spec, extractor, ipc, tensors)
+    ]
     flat = pool.images.double().flatten(1)
     return TheoryReport(
         dataset=pool.name,
-        config=config,
+        config=spec,
         class_size=pool.num_records / pool.num_classes,
         dimension=flat.shape[1],
         ranks=tuple(int(torch.linalg.matrix_rank(flat[part])) for part in pool.class_slices),
@@ -140,27 +164,15 @@ def examine(pool: Pool, config: TheoryConfig, say: Callable[[str], object] = str
     )
 
 
-def _condense(pool: Pool, extractor: str, ipc: int, config: TheoryConfig) -> list[Condensation]:
-    """Six runs in one batch: from noise and from records, each with all of T, without the farthest, without another."""
-    without = {name: _record_to_leave_out(pool, name, config.seed) for name in LEFT_OUT}
-    starts = {init: _start(pool, ipc, init, list(without.values()), config.seed) for init in INITS}
-    memberships = [torch.ones(pool.num_records, dtype=torch.bool)]
-    for records in without.values():
-        row = torch.ones(pool.num_records, dtype=torch.bool)
-        row[records] = False
-        memberships.append(row)
-    included = torch.stack(memberships * len(INITS))
-    first = torch.cat([starts[init].expand(len(memberships), *starts[init].shape) for init in INITS])
-    settings = DmConfig(
-        ipc=ipc, iterations=config.iterations, batch=pool.num_records, learning_rate=RATE[extractor] * ipc,
-        extractor=extractor, width=WIDTH[extractor], depth=2, augmentation="none",
-    )  # fmt: skip
-    last, distances = watch_dm(pool, included, settings, first, config.seed)
+def _measure(pool: Pool, spec: Theory, extractor: str, ipc: int, tensors: Mapping[str, Tensor]) -> list[Condensation]:
+    """The figures of the six runs: for each start, what all of T gives, beside what it gives without a record."""
+    included = memberships(pool, spec.seed)
     found = []
     for position, init in enumerate(INITS):
-        runs = slice(position * len(memberships), (position + 1) * len(memberships))
-        mine = [_by_class(images, pool) for images in last[runs]]
-        start, means = _by_class(starts[init], pool), class_means(pool, memberships[0])
+        runs = slice(position * len(included), (position + 1) * len(included))
+        mine = [_by_class(images, pool) for images in tensors["images"][runs]]
+        start = _by_class(starting_images(pool, ipc, init, spec.seed), pool)
+        means = class_means(pool, included[0])
         shift = (means - start.mean(1)).unsqueeze(1)
         scale = mine[0].norm(dim=-1).max()
         found.append(
@@ -168,11 +180,11 @@ def _condense(pool: Pool, extractor: str, ipc: int, config: TheoryConfig) -> lis
                 extractor=extractor,
                 init=init,
                 ipc=ipc,
-                distances=tuple(distances[runs.start].tolist()),
+                distances=tuple(tensors["distances"][runs.start].tolist()),
                 closed_form_error=float((mine[0] - (start + shift)).norm(dim=-1).max() / scale),  # Eqs. (12) and (31)
                 eq13_error=float((mine[0] - (start + means.unsqueeze(1))).norm(dim=-1).max() / scale),  # Eq. (13)
                 leave_one_out=tuple(
-                    _leave_one_out(pool, name, without[name], mine[0], other)
+                    _leave_one_out(pool, name, records_to_leave_out(pool, name, spec.seed), mine[0], other)
                     for name, other in zip(LEFT_OUT, mine[1:], strict=True)
                 ),
                 images=mine[0][:, :MOST_IMAGES_SHOWN].float().numpy().reshape(-1, *pool.images.shape[1:]),
@@ -181,63 +193,8 @@ def _condense(pool: Pool, extractor: str, ipc: int, config: TheoryConfig) -> lis
     return found
 
 
-def watch_dm(pool: Pool, included: Tensor, config: DmConfig, start: Tensor, seed: int) -> tuple[Tensor, Tensor]:
-    """Run DM from the given images `[runs, m, …]`; the last images, and ‖T̄ − S̄‖ `[runs, steps + 1]` over classes.
-
-    A condenser goes on from the state that `track` puts in place, as after an interruption: so it starts where told.
-    """
-    means = torch.stack([class_means(pool, row) for row in included])
-    distances: list[Tensor] = []
-
-    def watching(name: str, total: int, state: dict[str, Tensor]) -> Iterator[int]:
-        state["images"] = start.clone()
-        for step in untracked(name, total, state):
-            distances.append(_distances(state["images"], means, config.ipc))
-            yield step
-        distances.append(_distances(state["images"], means, config.ipc))
-
-    runs = tuple(range(len(included)))
-    batch = condense_dm(pool, included, config, randomness=Randomness(seed=seed, runs=runs), track=watching)
-    return batch.images, torch.stack(distances, 1)
-
-
-def class_means(pool: Pool, members: Tensor) -> Tensor:
-    """T̄ of every class, `[classes, d]`, float64."""
-    flat = pool.images.double().flatten(1)
-    return torch.stack([flat[part][members[part]].mean(0) for part in pool.class_slices])
-
-
-def _distances(images: Tensor, means: Tensor, ipc: int) -> Tensor:
-    barycentres = images.double().view(len(images), means.shape[1], ipc, -1).mean(2)
-    return (barycentres - means).norm(dim=-1).mean(1)
-
-
 def _by_class(images: Tensor, pool: Pool) -> Tensor:
     return images.double().view(pool.num_classes, -1, pool.images[0].numel())
-
-
-def _record_to_leave_out(pool: Pool, which: str, seed: int) -> Tensor:
-    """One record of every class: the farthest from its barycentre, or any other."""
-    flat = pool.images.double().flatten(1)
-    chosen = []
-    for label, part in enumerate(pool.class_slices):
-        order = (flat[part] - flat[part].mean(0)).norm(dim=1).argsort(descending=True)
-        place = 0 if which == "farthest" else int(stream(seed, "left out", label).integers(1, len(order)))
-        chosen.append(part.start + int(order[place]))
-    return torch.tensor(chosen)
-
-
-def _start(pool: Pool, ipc: int, init: str, without: list[Tensor], seed: int) -> Tensor:
-    """Noise, or records of which none is left out in any run: (35) is about records that no image starts from."""
-    if init == "random":
-        shape = (pool.num_classes * ipc, *pool.images.shape[1:])
-        return torch.from_numpy(stream(seed, "theory", ipc).standard_normal(shape, dtype=np.float32))
-    banned = set(torch.cat(without).tolist())
-    chosen = []
-    for label, part in enumerate(pool.class_slices):
-        order = stream(seed, "theory", ipc, label).permutation(part.stop - part.start) + part.start
-        chosen += [record for record in order.tolist() if record not in banned][:ipc]
-    return pool.images[torch.tensor(chosen)]
 
 
 def _leave_one_out(pool: Pool, name: str, records: Tensor, images: Tensor, without: Tensor) -> LeaveOneOut:
@@ -287,7 +244,11 @@ def gibbs_counterexample(*, num_images: int, shift: float, num_points: int = 200
 
 def as_record(report: TheoryReport) -> dict[str, Any]:
     """For --json: everything but the images."""
-    record = asdict(report)
-    for entry in record["condensations"]:
-        del entry["images"]
-    return record
+    return {
+        **{name: value for name, value in vars(report).items() if name not in ("config", "condensations", "gibbs")},
+        "config": msgspec.to_builtins(report.config),
+        "condensations": [
+            {name: value for name, value in asdict(entry).items() if name != "images"} for entry in report.condensations
+        ],
+        "gibbs": asdict(report.gibbs),
+    }

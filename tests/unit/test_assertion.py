@@ -3,7 +3,7 @@
 import pytest
 from calibration.planted_faults import noise_halved
 
-from audit.pytest_plugin import assert_private
+from audit.assertion import assert_private
 from condensers.errors import BadConfig
 from condensers.ldpdc import condense_ldpdc
 from condensers.registry import get_method, name_of

@@ -1,0 +1,224 @@
+"""The units of work of `audit utility`: condensing one set, and training the networks of one kind on one set."""
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from audit.data.split import Split, load_split
+from audit.engine.cells import Cell, tensor_digest
+from audit.games.full_pool import Condensation, condense_all
+from audit.games.settings import versions
+from audit.games.utility.training import FlopTrack, Recipe, measure, random_subsets
+from condensers.errors import BadData
+from condensers.randomness import Randomness
+from condensers.registry import get_method
+
+THREADS = 1  # of a unit: no byte depends on how many units are computed at a time
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Where the records come from, with the digests of those that are condensed and of those that are tested on."""
+
+    dataset: str
+    data_root: Path | None
+    records: int | None
+    device: str
+    train: str
+    test: str
+
+    def load(self) -> Split:
+        """The records, if they are still those."""
+        split = load_on(self.dataset, self.data_root, self.records, self.device)
+        if digests_of(split) != (self.train, self.test):
+            raise BadData(f"{self.dataset} has changed since this was started; start again")
+        return split
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What decides every cell: the device and its threads."""
+        return {"device": self.device, "threads": THREADS}
+
+
+def load_on(dataset: str, data_root: Path | None, records: int | None, device: str) -> Split:
+    """The records, on the device."""
+    split = load_split(dataset, data_root=data_root, records=records)
+    where = torch.device(device)
+    return Split(train=split.train.to(where), test=split.test.to(where), official=split.official)
+
+
+def digests_of(split: Split) -> tuple[str, str]:
+    """Of the records to condense, and of those to test on."""
+    return tensor_digest(split.train.images, split.train.labels), tensor_digest(split.test.images, split.test.labels)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """One set to condense: a method by name with its complete settings, and the run that it is."""
+
+    method: str
+    config: dict[str, Any]
+    class_sizes: tuple[float, ...]
+    run: int
+
+    @property
+    def condensation(self) -> Condensation:
+        """The method itself."""
+        method = get_method(self.method)
+        return Condensation(method=method, config=method.config(**self.config), class_sizes=self.class_sizes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CondenseWork:
+    """Condensations of all records, each with networks and noise of its own."""
+
+    source: Source
+    seed: int
+    orders: tuple[Order, ...]
+    cells: tuple[Cell, ...]
+
+    @staticmethod
+    def of(source: Source, seed: int, orders: tuple[Order, ...]) -> "CondenseWork":
+        """The work, its cells named."""
+        cells = tuple(
+            Cell.of(
+                {
+                    **source.facts,
+                    **asdict(order),
+                    "kind": "set",
+                    "train": source.train,
+                    "seed": seed,
+                    "versions": versions(get_method(order.method)),
+                },
+                "tensors",
+            )
+            for order in orders
+        )
+        return CondenseWork(source=source, seed=seed, orders=orders, cells=cells)
+
+    @property
+    def device(self) -> str:
+        """That of the records."""
+        return self.source.device
+
+    def load(self) -> Split:
+        """The records."""
+        return self.source.load()
+
+    def compute(self, split: Split, unit: int, folder: Path, report: Callable[[float], None]) -> None:
+        """One set, with the cost of making it."""
+        torch.set_num_threads(THREADS)
+        order, track, started = self.orders[unit], FlopTrack(tell=report), time.monotonic()
+        randomness = Randomness(seed=self.seed, runs=(order.run,), independent=True)
+        batch = condense_all(order.condensation, split.train, randomness, track)[0]
+        cost = {"seconds": time.monotonic() - started, "flops": track.flops}
+        result = {
+            "images": batch.images,
+            "labels": batch.labels,
+            **{name: torch.tensor(value, dtype=torch.float64, device="cpu") for name, value in cost.items()},
+        }
+        self.cells[unit].write(folder, result)
+        report(1.0)
+
+    def file(self, unit: int) -> str:
+        """The cell's."""
+        return self.cells[unit].file
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Sets in cells: one for each seed, or one for all."""
+
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class RandomSubset:
+    """For each seed, so many records of every class."""
+
+    per_class: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class AllRecords:
+    """Every record to condense."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """Networks of one kind, trained on these records."""
+
+    architecture: str
+    on: Kept | RandomSubset | AllRecords
+
+    def images(self, split: Split, recipe: Recipe, folder: Path) -> tuple[Tensor, Tensor]:
+        """Images and labels `[seeds or 1, m, …]`."""
+        match self.on:
+            case RandomSubset(per_class):
+                return random_subsets(split.train, per_class, seeds=recipe.seeds, seed=recipe.seed)
+            case AllRecords():
+                return split.train.images[None], split.train.labels[None]
+            case Kept(cells):
+                kept, device = [cell.read(folder) for cell in cells], split.train.images.device
+                images, labels = (torch.cat([found[name] for found in kept]) for name in ("images", "labels"))
+                return images.detach().to(device), labels.to(device)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainWork:
+    """Trainings, and tests of the networks."""
+
+    source: Source
+    recipe: Recipe
+    trainings: tuple[Training, ...]
+    cells: tuple[Cell, ...]
+
+    @staticmethod
+    def of(source: Source, recipe: Recipe, trainings: tuple[Training, ...], split: Split, folder: Path) -> "TrainWork":
+        """The work, its cells named by what is trained on."""
+        shared = {
+            **source.facts,
+            "kind": "networks",
+            "recipe": asdict(recipe),
+            "test": source.test,
+            "versions": versions(get_method("real")),
+        }
+        cells = tuple(
+            Cell.of(
+                {
+                    **shared,
+                    "architecture": training.architecture,
+                    "set": tensor_digest(*training.images(split, recipe, folder)),
+                },
+                "numbers",
+            )
+            for training in trainings
+        )
+        return TrainWork(source=source, recipe=recipe, trainings=trainings, cells=cells)
+
+    @property
+    def device(self) -> str:
+        """That of the records."""
+        return self.source.device
+
+    def load(self) -> Split:
+        """The records."""
+        return self.source.load()
+
+    def compute(self, split: Split, unit: int, folder: Path, report: Callable[[float], None]) -> None:
+        """Train and test the networks of all seeds."""
+        torch.set_num_threads(THREADS)
+        training = self.trainings[unit]
+        images, labels = training.images(split, self.recipe, folder)
+        found = measure(self.recipe, training.architecture, images, labels, split.test, report)
+        self.cells[unit].write(folder, asdict(found))
+        report(1.0)
+
+    def file(self, unit: int) -> str:
+        """The cell's."""
+        return self.cells[unit].file

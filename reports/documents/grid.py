@@ -1,0 +1,59 @@
+"""The reports of `audit adversaries` and `audit sweep`."""
+
+from reports.documents.blocks import Block, Code, Definitions, Details, Document, Figure, Heading, Prose
+from reports.figures.grid import adversaries_plot, sweep_plot
+from reports.records.grid import GridReport
+from reports.words import grid as words
+from reports.words.bounds import REPEAT_NOTE, repeat_entries, settings_table
+
+
+def build_grid(report: GridReport) -> Document:
+    """The figure, what it means, every cell, how to repeat it."""
+    title = "The grid of adversaries" if report.kind == "adversaries" else "Sweep over sizes"
+    return Document(
+        over="Privacy audits of a condensed data set",
+        title=f"{title}: {report.method} on {report.dataset}",
+        line=f"{title}, {report.method}, {report.dataset}",
+        subject=f"{len(report.cells)} audits; digest {report.digest}",
+        reference=report.digest[:16],
+        blocks=(*(_adversaries(report) if report.kind == "adversaries" else _sweep(report)), *_rest(report)),
+        source="Drawn from report.json; every cell has a report of its own.",
+    )
+
+
+def _adversaries(report: GridReport) -> tuple[Block, ...]:
+    first, *others = words.explain_adversaries(report)
+    return (
+        Prose(text=words.explain_bounds(report), kind="lead"),
+        Heading(text="Certified ε by adversary"),
+        Figure(plot=adversaries_plot(report), name="adversaries"),
+        Prose(text="Fields are the darker, the nearer ε comes to what a perfect attack would have shown.", kind="note"),
+        Heading(text="What protects against whom"),
+        Prose(text=first, kind="strong"),
+        *(Prose(text=text) for text in others),
+    )
+
+
+def _sweep(report: GridReport) -> tuple[Block, ...]:
+    return (
+        Prose(text=words.explain_bounds(report), kind="lead"),
+        Heading(text="Certified ε and AUC by size"),
+        Figure(plot=sweep_plot(report), name="sweep"),
+        Prose(text=words.explain_law(report), kind="note"),
+    )
+
+
+def _rest(report: GridReport) -> tuple[Block, ...]:
+    directories = tuple((words.name_cell(cell) + f", {cell.level}", cell.run_directory) for cell in report.cells)
+    return (
+        Heading(text="Every cell"),
+        words.cells_table(report),
+        Prose(text=words.explain_intervals_of(report), kind="note"),
+        Prose(text=f"The first cell was tested in: {report.scope}.", kind="note"),
+        Heading(text="How to repeat this"),
+        Prose(text=REPEAT_NOTE),
+        Code(text=report.command),
+        Definitions(entries=repeat_entries(report.digest, report.versions, Run_directory=report.run_directory)),
+        Details(summary="Run directories of the cells", blocks=(Definitions(entries=directories),)),
+        Details(summary="Specification", blocks=(settings_table(report.config),)),
+    )
