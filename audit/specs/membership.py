@@ -124,8 +124,8 @@ class Rmia(ReleasedSets, frozen=True, kw_only=True):
 class GanLeak(Membership, frozen=True, kw_only=True):
     """How well released generators reconstruct the records (Chen et al. 2020).
 
-    >>> GanLeak(method="cgan", shadows=32).command()
-    'audit gan-leak --method cgan --shadows 32'
+    >>> GanLeak(method="dp-merf", shadows=32).command()
+    'audit gan-leak --method dp-merf --shadows 32'
     """
 
     COMMAND: ClassVar[str] = "gan-leak"
