@@ -39,10 +39,9 @@ def plan(
     audit plan --epsilon 1 --delta 1e-5 --tightness 0.8
     audit plan --epsilon 4 --records 1797 --method dm
     """
-    method = None if method is None else directory_part(method)
-    if method is not None and not method.replace("-", "").replace("_", "").isalnum():
+    if method is not None and ":" not in method and not method.replace("-", "").replace("_", "").isalnum():
         raise BadConfig(f"--method {method}: a name of letters and digits; audit methods lists them")
-    timing = None if method is None else measured_seconds(out, method)
+    timing = None if method is None else measured_seconds(out, directory_part(method))
     result = make_plan(
         epsilon=epsilon,
         delta=delta,

@@ -88,9 +88,6 @@ def findings(material: MembershipMaterial) -> tuple[Block, ...]:
         Heading(text=title),
         sections.curve(report, num_nonmembers, name="roc", of=f"{report.attack} on {report.method}"),
         Prose(text=said, kind="note"),
-        Heading(text="True positive rates at low false positive rates"),
-        rates_table(report, material.histogram.num_nonmembers),
-        Prose(text=noted(report.roc.interval_unit), kind="note"),
     )
 
 
@@ -105,6 +102,9 @@ def rest(material: MembershipMaterial) -> tuple[Block, ...]:
         Seed=str(report.game.seed),
     )
     return (
+        Heading(text="True positive rates at low false positive rates"),
+        rates_table(report, material.histogram.num_nonmembers),
+        Prose(text=noted(report.roc.interval_unit), kind="note"),
         *sections.against_claim(report, "Measured ε of every estimator", BARS_NOTE),
         *sections.all_bounds(report.bounds, report.epsilon, ratio=report.paper_style_epsilon, note=words.RATIO_NOTE),
         *_curve_test(report),

@@ -6,9 +6,11 @@ from xml.etree import ElementTree
 
 import pytest
 from calibration.planted_faults import noise_halved
+from inline import compute_inline
 
 import audit.gate.run
 from audit.cli import main
+from audit.engine.executor import Local
 
 GUARANTEE = """
 [[guarantee]]
@@ -58,6 +60,7 @@ def test_sound_guarantee_is_green_and_leaves_three_files(tmp_path, monkeypatch, 
 
 def test_planted_fault_is_red(tmp_path, monkeypatch, capsys):
     (tmp_path / "privacy.toml").write_text(GUARANTEE)
+    monkeypatch.setattr(Local, "run", compute_inline)  # where the fault is planted
     with noise_halved():
         code, out, _ = run(monkeypatch, capsys, tmp_path, "check", "--json")
     assert code == 4

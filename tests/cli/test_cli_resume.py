@@ -223,7 +223,7 @@ FAULTY = """
 import os, signal, time
 from condensers.errors import Incomplete
 
-def crash(directory, index, data_root):
+def crash(unit, folder):
     raise ValueError("a fault of the program")
 
 def die(unit, folder):
@@ -268,7 +268,7 @@ def failing(
 @pytest.mark.parametrize(
     ("fault", "line"),
     [
-        ("die", "audit: a worker process was killed (out of memory?); finished runs are kept"),
+        ("die", "audit: a worker process was killed (out of memory?); finished work is kept"),
         ("give_up", "audit: no room to write"),
         ("be_interrupted", "audit: interrupted: 8 of 24 runs are finished"),
     ],

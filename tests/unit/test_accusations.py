@@ -172,7 +172,7 @@ def test_faults_prints_every_accusation(accusation: Accusation) -> None:
 def test_audit_claims_prints_every_accusation_under_its_claim(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("sys.argv", ["audit", "claims", "--out", str(tmp_path)])
+    monkeypatch.setattr("sys.argv", ["audit", "claims", "--details", "--out", str(tmp_path)])
     with pytest.raises(SystemExit) as caught:
         main()
     assert caught.value.code in (None, 0)

@@ -16,7 +16,8 @@ from audit.engine.fingerprint import PACKAGES, SHARD_SOURCES, behaviour, code_fi
 NOT_OF_A_SHARD = {
     "audit/__init__.py", "audit/games/settings.py", "audit/engine/store.py", "audit/engine/fingerprint.py",
     "attacks/__init__.py", "audit/engine/checkpoints.py", "audit/games/membership/config.py",
-    "attacks/registry.py", "audit/engine/progress.py",
+    "attacks/registry.py", "audit/engine/progress.py", "audit/games/membership/coins.py", "audit/specs/__init__.py",
+    "audit/specs/spec.py", "audit/specs/fields.py", "audit/specs/condense.py", "audit/version.py",
 }  # fmt: skip
 
 

@@ -40,6 +40,7 @@ def resolved_as(kind: type[Kind], config: AuditConfig, **others: Any) -> Kind:
         facts = config.foreign
         values |= {
             "test_runs": None,
+            "audited": None,
             "synthetic": tuple(facts["files"]),
             "index": tuple(facts["index"]),
             "column": tuple(facts["columns"] or ()),
