@@ -16,7 +16,7 @@ from audit.accounting.class_sizes import CLASS_SIZES
 from audit.specs import account, condense, membership, pictures, theory, utility, worst_case
 from audit.specs.account import Account
 from audit.specs.condense import Condense
-from audit.specs.membership import Compare, Ladder, Lira, Loss, Rmia
+from audit.specs.membership import Compare, GanLeak, Ladder, Lira, Loss, Rmia
 from audit.specs.options import build, split_settings, with_fields
 from audit.specs.pictures import Visual
 from audit.specs.spec import Spec, as_settings, default_of, fields_of, meta_of, plain_type
@@ -25,7 +25,7 @@ from audit.specs.utility import Utility
 from audit.specs.worst_case import WorstCase
 from condensers.errors import BadConfig
 
-KINDS = (Lira, Rmia, Loss, Compare, Ladder, WorstCase, Visual, Utility, Theory, Condense)
+KINDS = (Lira, Rmia, Loss, GanLeak, Compare, Ladder, WorstCase, Visual, Utility, Theory, Condense)
 # Every field away from its default, as far as they go together.
 CHANGED = (
     Utility(
