@@ -44,7 +44,7 @@ class CganConfig(GeneratorConfig):
         check_numbers(self, at_least_one=("batch", "width"), positive=("learning_rate",))
 
 
-# Chosen by accuracy on digits at seed 0 (docs/generators.md).
+# Set by hand, without a recorded search; docs/generators.md has its accuracy on digits at seed 0.
 PRESETS = {
     "quick": {
         "iterations": 1500,

@@ -34,7 +34,7 @@ from condensers.registry import Track, condenser
 
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {"adjacency": "replace"},
-    # Chosen by accuracy on digits at seed 0 (docs/generators.md).
+    # Set by hand, without a recorded search; docs/generators.md has its accuracy on digits at seed 0.
     "quick": {
         "iterations": 300,
         "order": 10,

@@ -34,7 +34,7 @@ from condensers.sinkhorn import transport_cost, transport_plan
 SIZES = ("fixed", "realised")
 VALUES_AT_ONCE = 1 << 24
 PRESETS: dict[str, dict[str, Any]] = {
-    # Chosen by accuracy on digits at seed 0 (docs/generators.md).
+    # Set by hand, without a recorded search; docs/generators.md has its accuracy on digits at seed 0.
     "quick": {
         "iterations": 200,
         "batch": 60,

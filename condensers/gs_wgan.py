@@ -38,7 +38,7 @@ ACCOUNTING = ("together", "apart")
 MOMENTS = (0.5, 0.9)
 SMALL_SCORES = 0.001  # L_epsilon of the released code: keeps the scores of records near 0
 PRESETS: dict[str, dict[str, Any]] = {
-    # Chosen by accuracy on digits at seed 0 (docs/generators.md).
+    # Set by hand, without a recorded search; docs/generators.md has its accuracy on digits at seed 0.
     "quick": {
         "iterations": 300,
         "warm_up": 20,

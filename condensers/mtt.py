@@ -86,7 +86,7 @@ class MttConfig:
     "mtt",
     config=MttConfig,
     presets={
-        # Chosen by accuracy on digits at seed 0 (docs/generators.md).
+        # Set by hand, without a recorded search; docs/generators.md has its accuracy on digits at seed 0.
         "quick": {
             "iterations": 200,
             "steps_per_expert": 20,
