@@ -11,7 +11,6 @@ import contextlib
 import hashlib
 import logging
 import os
-import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -62,10 +61,8 @@ class Ray:
     def run(self, work: Work, units: Sequence[int], folder: Path, on_progress: OnProgress) -> None:
         """Compute the units; Incomplete if the cluster is lost, finished units being kept."""
         ray = self._connect()
-        with _explained(ray), tempfile.TemporaryDirectory() as copies:
-            for path in getattr(work, "sources", ()):
-                _copy_source(path, Path(copies))
-            _Driver(ray, self, work, folder, on_progress, Path(copies)).compute(list(units))
+        with _explained(ray):
+            _Driver(ray, self, work, folder, on_progress).compute(list(units))
 
     def _num_places(self, ray: Any, device: str) -> int:
         here = ray.cluster_resources()
@@ -101,20 +98,17 @@ class Ray:
 class _Driver:
     """The units of one call: submits, collects, writes down."""
 
-    def __init__(
-        self, ray: Any, settings: Ray, work: Work, folder: Path, on_progress: OnProgress, copies: Path
-    ) -> None:
+    def __init__(self, ray: Any, settings: Ray, work: Work, folder: Path, on_progress: OnProgress) -> None:
         self._ray, self._settings, self._work = ray, settings, work
         self._folder, self._on_progress = folder, on_progress
         content = _dump(work.load())
         self._digest = hashlib.sha256(content).hexdigest()
         self._needed = ray.put(content)
+        self._sources = ray.put(_read_sources(getattr(work, "sources", ())))
         self._reporter = ray.remote(num_cpus=0)(_Reporter).remote()
         options: dict[str, Any] = {"num_cpus": 1, "max_retries": settings.max_retries, "max_calls": 0}
         if settings.gpus_per_task or work.device != "cpu":
             options["num_gpus"] = settings.gpus_per_task or 1.0
-        if any(copies.iterdir()):
-            options["runtime_env"] = {"working_dir": str(copies)}
         if settings.memory_per_task is not None:
             options["memory"] = settings.memory_per_task
         self._task = ray.remote(**options)(_compute)
@@ -153,7 +147,7 @@ class _Driver:
                 self._start(unit)
 
     def _start(self, unit: int) -> None:
-        reference = self._task.remote(self._work, self._needed, self._digest, unit, self._reporter)
+        reference = self._task.remote(self._work, self._needed, self._digest, self._sources, unit, self._reporter)
         self._running[reference] = unit
 
     def _drop_copies(self, unit: int) -> None:
@@ -187,12 +181,14 @@ class _Reporter:
         return shares
 
 
-def _compute(work: Work, content: bytes, digest: str, unit: int, reporter: Any) -> bytes:
+def _compute(work: Work, content: bytes, digest: str, sources: dict[str, bytes], unit: int, reporter: Any) -> bytes:
     """In a worker: the bytes of the unit's file."""
+    _write_sources(sources)
     if digest not in _loaded:
         if hashlib.sha256(content).hexdigest() != digest:
             raise Incomplete("what the units need arrived damaged from the object store; run the same command again")
-        _loaded.clear()
+        for old in [key for key in _loaded if key != "sources"]:
+            del _loaded[old]
         _loaded[digest] = _load(content)
     last = 0.0
 
@@ -223,16 +219,26 @@ def _load(content: bytes) -> Any:
     return cloudpickle.loads(content)
 
 
-def _copy_source(path: Path, copies: Path) -> None:
-    """Keep the relative path, by which the workers look the method up."""
-    if path.is_absolute():
-        raise BadConfig(f"{path}: an own method travels to the workers by its relative path; give it as one")
-    target = copies / path
-    if not target.resolve().is_relative_to(copies.resolve()):
-        raise BadConfig(f"{path}: lies outside the current folder, so it cannot travel to the workers")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    for sibling in path.parent.glob("*.py"):
-        shutil.copyfile(sibling, target.parent / sibling.name)
+def _read_sources(paths: Sequence[Path]) -> dict[str, bytes]:
+    """The files of own methods and the modules beside them, by the relative paths at which workers look them up."""
+    found: dict[str, bytes] = {}
+    for path in paths:
+        if path.is_absolute() or ".." in path.parts:
+            raise BadConfig(f"{path}: an own method travels to the workers by a relative path below the current folder")
+        found |= {sibling.as_posix(): sibling.read_bytes() for sibling in path.parent.glob("*.py")}
+    return found
+
+
+def _write_sources(sources: dict[str, bytes]) -> None:
+    """Once per worker, which then works in the folder that holds them."""
+    if not sources or "sources" in _loaded:
+        return
+    folder = Path(tempfile.mkdtemp(prefix="own-methods-"))
+    for name, content in sources.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    os.chdir(folder)
+    _loaded["sources"] = folder
 
 
 @contextlib.contextmanager

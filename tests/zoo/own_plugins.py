@@ -159,7 +159,9 @@ def nearest_record_first(x: Tensor, generator: np.random.Generator, config: OwnC
 
 
 OWN: dict[str, Callable[..., Tensor]] = {
-    name: globals()[name.replace("-", "_")] for name, kind in FAULTS.items() if kind == WITHOUT
+    name: globals()[name.replace("-", "_")]
+    for name, kind in FAULTS.items()
+    if kind == WITHOUT and name.replace("-", "_") in globals()  # a second import finds those of below in FAULTS
 }
 
 
