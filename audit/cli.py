@@ -24,7 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "loss": ("audit.commands.attack:loss", "Loss-threshold attack, by the two protocols of Dong et al."),
     "gan-leak": ("audit.commands.attack:gan_leak", "How well released generators reconstruct the records."),
     "visual": ("audit.commands.visual:visual", "Nearest real images of every synthetic one, counted and tested."),
-    "worst-case": ("audit.commands.worst_case:worst_case", "The adversary at the door: is the claimed noise there?"),
+    "worst-case": ("audit.commands.worst_case:worst_case", "Worst-case audit: does a method keep what it claims?"),
     "coins": ("audit.commands.coins:coins", "Draw who is in a set that somebody else will condense, to audit it."),
     "condense": ("audit.commands.condense:condense", "Make a synthetic set for release, with its label and ε."),
     "utility": ("audit.commands.utility:utility", "What a synthetic set is worth to train on."),
@@ -72,7 +72,7 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="audit")
 def group() -> None:
-    """Audit what a condensed data set gives away about the records it was made from.
+    """Audit what a condensed data set leaks about the records it was made from.
 
     --debug, anywhere, shows the traceback behind an error.
     """

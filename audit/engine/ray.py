@@ -207,7 +207,7 @@ def _compute(work: Work, content: bytes, digest: str, sources: dict[str, bytes],
 
 
 def _dump(needed: Any) -> bytes:
-    """Between processes of one run only; nothing that was stored is ever unpickled."""
+    """As bytes, so that workers can check their SHA-256. Between processes of one run only: no file is unpickled."""
     from ray import cloudpickle
 
     return cloudpickle.dumps(needed)

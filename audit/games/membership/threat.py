@@ -33,7 +33,9 @@ def threat_model(config: AuditConfig) -> tuple[str, ...]:
         else "The adversary knows the record it asks about and its label, and a threshold learned on other runs."
     )
     told = (
-        ("CONTROL: membership was shuffled. The attack was told coins that decided nothing; it must find nothing.",)
+        (
+            "CONTROL: membership was shuffled. The attack was given labels independent of membership; it must find nothing.",
+        )
         if config.shuffle_membership
         else ()
     )
