@@ -34,7 +34,8 @@ def threat_model(config: AuditConfig) -> tuple[str, ...]:
     )
     told = (
         (
-            "CONTROL: membership was shuffled. The attack was given labels independent of membership; it must find nothing.",
+            "CONTROL: membership was shuffled. The attack was given labels independent of membership; it must find "
+            "nothing.",
         )
         if config.shuffle_membership
         else ()
