@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: audit test test-slow check bench clean
+.PHONY: audit test test-slow check docs notebooks bench clean
 
 audit: $(VENV)/.installed
 	$(BIN)/audit lira --method dm --shadows 256
@@ -21,6 +21,16 @@ check: $(VENV)/.installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# The site in build/site: warnings are errors, and every internal link is checked.
+docs: $(VENV)/.installed-docs
+	PYTHONPATH=.:docs $(BIN)/python -m generate.assemble build/docs
+	PYTHONPATH=. $(BIN)/python -m sphinx -q -W --keep-going -E -b html build/docs build/site
+	PYTHONPATH=docs $(BIN)/python -m generate.check_links build/site
+
+# Executes the notebooks in docs/notebooks and stores their outputs in them.
+notebooks: $(VENV)/.installed-dev
+	PYTHONPATH=.:docs $(BIN)/python -m generate.execute_notebooks
+
 bench: $(VENV)/.installed-dev
 	$(BIN)/python tests/bench.py
 	PYTHONPATH=. $(BIN)/python tests/bench_condensers.py dsa
@@ -35,5 +45,9 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 	$(PIP) install --constraint constraints.txt --editable ".[dev,ray]"
 	@touch $@
 
+$(VENV)/.installed-docs: $(VENV)/.installed
+	$(PIP) install --constraint constraints.txt --editable ".[docs]"
+	@touch $@
+
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

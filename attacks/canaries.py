@@ -24,6 +24,7 @@ from condensers.errors import BadConfig
 from condensers.networks import Network, draw_parameters, embed
 from condensers.pool import Pool, sort_by_class
 from condensers.randomness import stream
+from condensers.spelling import did_you_mean
 
 KINDS = ("mislabelled", "outlier", "blank", "crafted")
 ORDINARY = "ordinary"
@@ -39,7 +40,10 @@ def parse_canaries(text: str) -> dict[str, int]:
     for part in filter(None, (piece.strip() for piece in text.split(","))):
         kind, _, number = part.partition(":")
         if kind not in KINDS:
-            raise BadConfig(f"--canaries {part}: {kind!r} is not one of {', '.join(KINDS)}; write it as KIND:COUNT")
+            raise BadConfig(
+                f"--canaries {part}: {kind!r} is not one of {', '.join(KINDS)}; write it as KIND:COUNT"
+                f"{did_you_mean(kind, KINDS)}"
+            )
         if kind in counts:
             raise BadConfig(f"--canaries {text}: {kind} is given twice")
         if not number.isascii() or not number.isdigit() or not 1 <= int(number) <= MOST_CANARIES:

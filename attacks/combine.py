@@ -8,7 +8,6 @@ them.
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.isotonic import isotonic_regression
 
 # A block of the isotonic fit is drawn towards even odds by this many records: a few lucky ones prove nothing.
 PRIOR_RECORDS = 10.0
@@ -29,6 +28,8 @@ class Odds:
 
 def fit_odds(statistic: np.ndarray, members: np.ndarray) -> Odds:
     """Log odds of membership given a statistic, rising in it; both of any one shape."""
+    from sklearn.isotonic import isotonic_regression
+
     values, group, counts = np.unique(statistic, return_inverse=True, return_counts=True)
     inside = np.bincount(group.ravel(), weights=members.ravel())
     fitted = isotonic_regression(inside / counts, sample_weight=counts.astype(np.float64))

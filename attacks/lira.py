@@ -52,20 +52,25 @@ class LiraConfig:
             raise BadConfig(f"variance={self.variance!r} is not one of auto, record, pooled")
 
 
-@attack("lira", config=LiraConfig, needs_fit_runs=True, levels=("model", "set"))
+def _by_record(members: np.ndarray, config: LiraConfig) -> bool:
+    """With a variance per record; a pooled one, and the authors' number of runs, look at all records."""
+    return config.estimator == "moments" and not _pools(members, config) and min(_fewest(members)) >= 2
+
+
+@attack("lira", config=LiraConfig, needs_fit_runs=True, levels=("model", "set"), by_record=_by_record)
 def score_lira(observations: Observations, config: LiraConfig) -> np.ndarray:
     """Likelihood ratio of each record's signal in runs with it and without it."""
     if observations.ratios and config.variance == "auto" and config.estimator == "moments":
         return observations.test_signals.mean(2, dtype=np.float64).astype(np.float32)
     members = observations.fit_members
-    num_in, num_out = members.sum(0), (~members).sum(0)
-    fewest = int(min(num_in.min() if config.online else num_out.min(), num_out.min()))
+    fewest_in, fewest_out = _fewest(members)
+    fewest = min(fewest_in, fewest_out) if config.online else fewest_out
     if fewest < 1:
         raise BadData(
             f"LiRA has no fit run {'with or without' if config.online else 'without'} some record "
             f"({len(members)} fit runs): raise --shadows"
         )
-    pooled = config.variance == "pooled" or (config.variance == "auto" and len(members) < ENOUGH_RUNS)
+    pooled = _pools(members, config)
     if config.estimator == "carlini":
         return score_carlini(observations, online=config.online, pooled=pooled)
     pooled = pooled or fewest < 2
@@ -86,6 +91,16 @@ def score_lira(observations: Observations, config: LiraConfig) -> np.ndarray:
             # Offline variant: 1 − Pr[N(μ_out, σ_out²) > φ], monotone in −ln of the upper tail, which does not saturate.
             scores += -log_ndtr(-standard_out)
     return (scores / observations.test_signals.shape[2]).astype(np.float32)
+
+
+def _fewest(members: np.ndarray) -> tuple[int, int]:
+    """Of all records the fewest fit runs with one, and without one."""
+    num_in = members.sum(0)
+    return int(num_in.min()), int(len(members) - num_in.max())
+
+
+def _pools(members: np.ndarray, config: LiraConfig) -> bool:
+    return config.variance == "pooled" or (config.variance == "auto" and len(members) < ENOUGH_RUNS)
 
 
 def fit_gaussian(signals: np.ndarray, chosen: np.ndarray, *, pooled: bool) -> tuple[np.ndarray, np.ndarray]:

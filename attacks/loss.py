@@ -19,7 +19,7 @@ class LossConfig:
     """The attack has no settings."""
 
 
-@attack("loss", config=LossConfig, needs_fit_runs=False)
+@attack("loss", config=LossConfig, needs_fit_runs=False, by_record=lambda _members, _config: True)
 def score_loss(observations: Observations, config: LossConfig) -> np.ndarray:  # noqa: ARG001
     """Negative loss of each record under the victim."""
     # −ln p with φ = ln(p/(1 − p)): the loss is ln(1 + e^{−φ}).

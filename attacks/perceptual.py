@@ -154,7 +154,8 @@ def embed(metric: Perceptual, images: Tensor) -> list[Tensor]:
         weight, bias = (metric.parameters[name] for name in layer.shapes)
         hidden = functional.conv2d(hidden, weight, bias, stride=layer.stride, padding=layer.padding).relu_()
         if layer.tapped:
-            length = hidden.square().sum(1, keepdim=True).sqrt_() + _TINY
+            # Clamped: a pixel without features has no slope there, where that of the root would be infinite.
+            length = hidden.square().sum(1, keepdim=True).clamp_min(_TINY**2).sqrt() + _TINY
             scale = next(roots) / (hidden.shape[2] * hidden.shape[3]) ** 0.5  # Eq. (1), arXiv:1801.03924
             vectors.append((hidden / length * scale[:, None, None]).flatten(1))
     return vectors

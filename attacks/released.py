@@ -14,7 +14,8 @@ labels):
 
 - views, where few records are in doubt (`--audited`): the response of the class's mean embedding under public networks,
   several networks to a view. A condenser matches embeddings, not pixels, so they follow the members more evenly than
-  pixels, whose answer is far from linear; several views err independently (docs/results.md has the comparison).
+  pixels, whose answer is far from linear; several views err independently (docs/attacks.md has the comparison);
+- vote of the nearest fit runs, there too: `attacks/nearest_runs.py`.
 
 Everything is fitted on fit runs: statistics of a fit run come from models that did not see it (cross-fitting), so that
 the weights of the combination (`attacks/combine.py`) are honest. The membership of test runs is not an argument.
@@ -33,6 +34,7 @@ import torch
 
 from attacks.combine import cross_fit_odds, fit_weights
 from attacks.density import density_ratios, nearest_ratios
+from attacks.nearest_runs import match_runs, vote_of_nearest
 from attacks.response import fit_response
 from condensers.errors import BadData
 from condensers.networks import Network, Parameters, chunk_size, draw_parameters, embed
@@ -91,16 +93,21 @@ def set_signals(
     features: np.ndarray | None,
     others: Sequence[Released] = (),
     views: "Sequence[View] | None" = None,
+    *,
+    enumerated: bool = False,
 ) -> np.ndarray:
     """Signals `[runs, records]` of all runs, those of `others` last; the first `len(fit_members)` are fit runs.
 
     `features` `[records, …]` are embeddings of public networks, which the kernel of the response uses beside pixels.
     `others` are sets of another maker, of any sizes, with labels of the same kind. `views` `[runs, classes, features]`
-    of all runs, those of `others` last, are given where few records are in doubt.
+    of all runs, those of `others` last, are given where few records are in doubt. With `enumerated` fit runs, which
+    have all combinations of the records in doubt, the nearest of them tells the members.
     """
     if any(other.soft != released.soft for other in others):
         raise BadData("released sets with soft labels and sets with hard ones cannot be compared")
     num_fit, groups = len(fit_members), (released, *others)
+    if enumerated:
+        return np.concatenate([_match(pool, groups, fit_members, label) for label in range(pool.num_classes)], 1)
     columns = [
         _class_statistics(pool, groups, fit_members, features, label, views) for label in range(pool.num_classes)
     ]
@@ -143,10 +150,13 @@ def _class_statistics(
         found += [
             _respond(view[:, label].astype(np.float64), members, kernel_features, few=few) for view in views or ()
         ]
+        images = mean
         if _same_labels(groups) and int((released.labels[0] == label).sum()) > 1:
             images = np.concatenate([group.images[:, released.labels[0] == label] for group in groups])
             images = images.reshape(len(images), -1).astype(np.float64)
             found.append(_respond(images, members, kernel_features, few=few))
+        if few:
+            found.append(vote_of_nearest(images, members))
     if _dense(groups, pool.num_classes):
         sets = [
             images[labels == label]
@@ -156,6 +166,18 @@ def _class_statistics(
         sets = [images.astype(np.float64) for images in sets]
         found += [density_ratios(own, sets), nearest_ratios(own, sets)]
     return np.stack([*found, _approach(own, groups, label, num_fit)])
+
+
+def _match(pool: Pool, groups: tuple[Released, ...], fit_members: np.ndarray, label: int) -> np.ndarray:
+    """Log odds `[runs, records of the class]` by the fit run whose images of the class are nearest."""
+    first, members = groups[0], fit_members[:, pool.class_slices[label]]
+    if _same_labels(groups):
+        images = np.concatenate([group.images[:, first.labels[0] == label] for group in groups])
+        return match_runs(images.reshape(len(images), -1).astype(np.float64), members)
+    mean = first.class_mean(label)
+    usual = mean[: len(fit_members)].mean(0)
+    rest = (other.class_mean_like(label, first, usual) for other in groups[1:])
+    return match_runs(np.concatenate([mean, *rest]).astype(np.float64), members)
 
 
 def _dense(groups: tuple[Released, ...], num_classes: int) -> bool:

@@ -17,7 +17,15 @@ from torch import Tensor
 from condensers.augment import augment, draw_augmentation, parse_strategy
 from condensers.errors import BadConfig
 from condensers.fields import check_choice, check_numbers
-from condensers.networks import Network, Parameters, chunk_size, classify, draw_parameters, fitting_network
+from condensers.networks import (
+    PRECISIONS,
+    Network,
+    Parameters,
+    chunk_size,
+    classify,
+    draw_parameters,
+    fitting_network,
+)
 from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import Randomness, to_device
 from condensers.registry import Track
@@ -43,10 +51,12 @@ class VictimConfig:
     weight_decay: float = 5e-4
     augmentation: str = "color_crop_cutout_scale_rotate"
     recipe: str = "dsa"
+    precision: str = "float32"
 
     def __post_init__(self) -> None:
         parse_strategy(self.augmentation)
         check_choice(self, "recipe", RECIPES)
+        check_choice(self, "precision", PRECISIONS)
         check_numbers(
             self, at_least_one=("width", "depth", "epochs", "batch"), positive=("learning_rate",), prefix="victim."
         )
@@ -54,6 +64,7 @@ class VictimConfig:
 
 PRESETS: dict[str, dict[str, object]] = {
     "paper": {},
+    "dong": {},
     "quick": {"width": 32, "depth": 2, "epochs": 300, "augmentation": "none"},
 }
 
@@ -68,7 +79,14 @@ def recipe_settings(recipe: str, dataset: str) -> dict[str, object]:
 def victim_network(pool: Pool, config: VictimConfig) -> Network:
     """The architecture of a victim, as it fits the pool."""
     shape = tuple(pool.images.shape[1:])
-    return fitting_network(shape, pool.num_classes, kind=config.kind, width=config.width, depth=config.depth)
+    return fitting_network(
+        shape,
+        pool.num_classes,
+        kind=config.kind,
+        width=config.width,
+        depth=config.depth,
+        precision=config.precision,
+    )
 
 
 def train_victims(
@@ -136,7 +154,8 @@ def _augmented(images: Tensor, strategy: str, randomness: Randomness, epoch: int
         positions = [i for i, one in enumerate(drawn) if one.operation == operation]
         if positions:
             together = type(drawn[0])(operation, np.concatenate([drawn[i].numbers for i in positions]))
-            result[positions] = augment(images[positions].flatten(0, 1), together).view(-1, *images.shape[1:])
+            where = to_device(np.array(positions), images.device)
+            result[where] = augment(images[where].flatten(0, 1), together).view(-1, *images.shape[1:])
     return result
 
 

@@ -19,12 +19,15 @@ from audit.version import __version__
 # Public name: the module that holds it. Imported on first use.
 _PUBLIC = {
     "Adversaries": "audit.specs.grids",
+    "Attribute": "audit.specs.attribute",
     "Compare": "audit.specs.membership",
     "Condense": "audit.specs.condense",
+    "Continual": "audit.specs.continual",
     "GanLeak": "audit.specs.membership",
     "Ladder": "audit.specs.membership",
     "Lira": "audit.specs.membership",
     "Loss": "audit.specs.membership",
+    "Reproduce": "audit.specs.reproduce",
     "Rmia": "audit.specs.membership",
     "Sweep": "audit.specs.grids",
     "Theory": "audit.specs.theory",
@@ -36,6 +39,7 @@ _PUBLIC = {
     "Local": "audit.engine.executor",
     "Ray": "audit.engine.ray",
     "account": "audit.api",
+    "audit_models": "audit.api",
     "bound_epsilon": "audit.api",
     "load": "audit.api",
     "plan": "audit.api",
@@ -44,13 +48,16 @@ _PUBLIC = {
 __all__ = ["__version__", *_PUBLIC]
 
 if TYPE_CHECKING:
-    from audit.api import account, bound_epsilon, load, plan, run
+    from audit.api import account, audit_models, bound_epsilon, load, plan, run
     from audit.engine.executor import Executor, InProcess, Local
     from audit.engine.ray import Ray
+    from audit.specs.attribute import Attribute
     from audit.specs.condense import Condense
+    from audit.specs.continual import Continual
     from audit.specs.grids import Adversaries, Sweep
     from audit.specs.membership import Compare, GanLeak, Ladder, Lira, Loss, Rmia
     from audit.specs.pictures import Visual
+    from audit.specs.reproduce import Reproduce
     from audit.specs.theory import Theory
     from audit.specs.utility import Utility
     from audit.specs.worst_case import WorstCase

@@ -4,12 +4,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from audit.engine.executor import Executor, Local
-from audit.engine.progress import listening, on_stderr, unheard
+from audit.engine.executor import Executor, Local, gpus_of
+from audit.engine.progress import discard, listening, on_stderr
 from audit.engine.where import Where
+from audit.specs.attribute import Attribute
 from audit.specs.grids import Adversaries, Sweep
 from audit.specs.membership import Compare, Ladder, Membership
 from audit.specs.pictures import Visual
+from audit.specs.reproduce import Reproduce
 from audit.specs.spec import Spec
 from audit.specs.worst_case import WorstCase
 from condensers.errors import BadConfig
@@ -17,7 +19,8 @@ from condensers.errors import BadConfig
 if TYPE_CHECKING:
     import numpy as np
 
-    from audit.records import MembershipRecord, Record, VisualRecord, WorstCaseRecord
+    from audit.games.models.play import Query, Train
+    from audit.records import AttributeRecord, MembershipRecord, Record, VisualRecord, WorstCaseRecord
     from audit.statistics.plan import Plan
     from reports.records.schema import EpsilonBound
 
@@ -39,6 +42,11 @@ def run(
     spec: Visual, *, out: str | Path = ..., executor: Executor | None = ..., progress: Progress = ...,
     data_root: str | Path | None = ..., show_records: bool = ...,
 ) -> "VisualRecord": ...  # fmt: skip
+@overload
+def run(
+    spec: Attribute, *, out: str | Path = ..., executor: Executor | None = ..., progress: Progress = ...,
+    data_root: str | Path | None = ..., show_records: bool = ...,
+) -> "AttributeRecord": ...  # fmt: skip
 @overload
 def run(
     spec: Spec, *, out: str | Path = ..., executor: Executor | None = ..., progress: Progress = ...,
@@ -73,10 +81,10 @@ def run(
     from audit.games.run import run as run_game
     from audit.records import as_record
 
-    tell = {True: on_stderr, False: unheard}[progress] if isinstance(progress, bool) else progress
+    tell = {True: on_stderr, False: discard}[progress] if isinstance(progress, bool) else progress
     where = Where(
         out=Path(out),
-        executor=Local() if executor is None else executor,
+        executor=Local(gpus=gpus_of(getattr(spec, "device", ""))) if executor is None else executor,
         data_root=None if data_root is None else Path(data_root),
         show_records=show_records,
     )
@@ -94,6 +102,10 @@ def run(
                 from audit.games.sweep import run_sweep
 
                 return as_record(run_sweep(spec, where, tell))
+            case Reproduce():
+                from audit.reproduce.run import run_reproduction
+
+                return as_record(run_reproduction(spec, where, tell))
             case Ladder():
                 from audit.games.ladder import audit_ladder
 
@@ -116,6 +128,74 @@ def load(run_directory: str | Path) -> "Record":
 
     directory, record = read_run(Path(run_directory))
     return as_record(replace(record, run_directory=str(directory.path), pdf=str(directory.pdf)))
+
+
+def audit_models(
+    *,
+    train: "Train",
+    query: "Query",
+    records: int,
+    models: int = 64,
+    test_runs: int | None = None,
+    attack: str = "lira",
+    signal: str = "logit",
+    labels: "np.ndarray | Sequence[int] | None" = None,
+    name: str = "own-models",
+    seed: int = 0,
+    out: str | Path = "runs",
+    progress: Progress = True,
+    **fields: Any,
+) -> "MembershipRecord":
+    """Audit a training procedure of your own, without any condenser.
+
+    For each of `models` runs a fair coin decides for each of the `records` whether it is in; `train(members, run)`
+    returns a model that was trained on the records where `members` (bool `[records]`) is true, and on none of the
+    others; `query(model)` returns a signal for every record, member or not: `[records]`, or `[records, queries]`.
+    `signal` says what it is: "logit" (ln(p/(1 − p)) of the true label, or any number that is higher for better fitted
+    records), "confidence" (p) or "loss" (−ln p). The attack ("lira", "rmia" or "loss") is fitted on all runs but the
+    last `test_runs` (default: a quarter; all runs for "loss", which learns from none) and tested on those. Draw the
+    randomness of a training from the number of its run. Other `fields` are those of `audit.Lira`: delta, confidence,
+    claim, tries, groups, settings, shuffle_membership.
+
+    The models are trained in this process, one after the other; an interrupted call starts anew. The signals are kept
+    in the run directory, from which `audit lira --scores` gives the same record again.
+
+    >>> import audit, numpy as np, tempfile
+    >>> noise = np.random.default_rng(0).normal(size=(16, 300))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     record = audit.audit_models(
+    ...         train=lambda members, run: members + 0.1 * noise[run],    # a "model" that remembers who was in
+    ...         query=lambda model: model, records=300, models=16, out=folder, progress=False)
+    >>> record.roc.auc > 0.99, record.epsilon.lower > 3
+    (True, True)
+    """
+    import numpy as np
+
+    from audit.games.membership.request import KINDS
+    from audit.games.models.play import play
+    from audit.games.models.run import SIGNALS, run_models
+    from audit.records import as_record
+
+    if attack not in ("lira", "rmia", "loss"):
+        raise BadConfig(f"attack {attack!r}: must be one of lira, rmia, loss")
+    kind: Any = KINDS[attack]
+    spec = kind(scores=SIGNALS, fair_coins=True, seed=seed, **fields)
+    tested = test_runs or (models if attack == "loss" else max(1, models // 4))
+    tell = {True: on_stderr, False: discard}[progress] if isinstance(progress, bool) else progress
+    with listening(tell):
+        found = play(
+            train=train,
+            query=query,
+            num_records=records,
+            num_models=models,
+            num_test_runs=tested,
+            seed=seed,
+            kind=signal,
+            name=name,
+            labels=None if labels is None else np.asarray(labels),
+            attack=attack,
+        )
+        return as_record(run_models(spec, found, Where(out=Path(out)), tell, kept=True))
 
 
 def bound_epsilon(

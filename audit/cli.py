@@ -14,35 +14,58 @@ from typing import Any, NoReturn
 
 import click
 
+from audit.engine.heartbeat import heartbeat
 from audit.version import __version__
-from condensers.errors import AuditError, BrokenContract, Incomplete
+from condensers.errors import AuditError, BadConfig, BrokenContract, Incomplete
+from condensers.spelling import did_you_mean
+
+LONGEST_WORD, LONGEST_MESSAGE = 4096, 2000
 
 # name: (module:attribute, one line for --help)
 COMMANDS: dict[str, tuple[str, str]] = {
-    "lira": ("audit.commands.attack:lira", "Likelihood-ratio attack with shadow condensations; ends with a PDF."),
-    "rmia": ("audit.commands.attack:rmia", "Robust membership inference, for few shadow condensations."),
-    "loss": ("audit.commands.attack:loss", "Loss-threshold attack, by the two protocols of Dong et al."),
-    "gan-leak": ("audit.commands.attack:gan_leak", "How well released generators reconstruct the records."),
-    "visual": ("audit.commands.visual:visual", "Nearest real images of every synthetic one, counted and tested."),
-    "worst-case": ("audit.commands.worst_case:worst_case", "Worst-case audit: does a method keep what it claims?"),
-    "coins": ("audit.commands.coins:coins", "Draw who is in a set that somebody else will condense, to audit it."),
-    "condense": ("audit.commands.condense:condense", "Make a synthetic set for release, with its label and ε."),
-    "utility": ("audit.commands.utility:utility", "What a synthetic set is worth to train on."),
-    "check": ("audit.commands.check:check", "The gate of a build: guarantees and recorded figures of a privacy.toml."),
-    "init": ("audit.commands.init:init", "Write a privacy.toml to start from, and a CI workflow that runs it."),
-    "claims": ("audit.commands.claims:claims", "Published claims about the privacy of condensation, tested."),
+    "lira": ("audit.commands.attack:lira", "Likelihood-ratio attack (LiRA) with shadow condensations; writes a PDF."),
+    "rmia": ("audit.commands.attack:rmia", "Robust membership inference (RMIA), which needs few shadow condensations."),
+    "loss": ("audit.commands.attack:loss", "Loss-threshold attack under the two protocols of Dong et al."),
+    "gan-leak": ("audit.commands.attack:gan_leak", "GAN-leak: how well a released generator reconstructs the records."),
+    "visual": ("audit.commands.visual:visual", "Nearest real image of every synthetic image, with a membership test."),
+    "attribute": ("audit.commands.attribute:attribute", "Guess a masked part of a record from the released set."),
+    "worst-case": (
+        "audit.commands.worst_case:worst_case",
+        "Worst-case audit on neighbouring pools: does a method keep its guarantee?",
+    ),
+    "coins": (
+        "audit.commands.coins:coins",
+        "Draw the members of a set that somebody else will condense, for an audit.",
+    ),
+    "condense": (
+        "audit.commands.condense:condense",
+        "Make a synthetic set for release, with a label that states its ε.",
+    ),
+    "utility": ("audit.commands.utility:utility", "Accuracy of networks trained on synthetic sets."),
+    "continual": ("audit.commands.continual:continual", "Class-incremental learning from condensed sets."),
+    "check": ("audit.commands.check:check", "CI gate: test the guarantees and recorded figures of a privacy.toml."),
+    "init": ("audit.commands.init:init", "Write an example privacy.toml and a CI workflow that runs it."),
+    "claims": (
+        "audit.commands.claims:claims",
+        "Published claims about the privacy of condensation, and tests of them.",
+    ),
+    "reproduce": ("audit.commands.reproduce:reproduce", "Reproduce tables and figures of five papers."),
     "account": ("audit.commands.account:account", "Analytic epsilon of a method or a mechanism (RDP and PLD)."),
     "epsilon": ("audit.commands.epsilon:epsilon", "Empirical epsilon of anyone's table of scores."),
-    "plan": ("audit.commands.plan:plan", "How many runs a bound needs, before the compute is spent."),
-    "compare": ("audit.commands.compare:compare", "All attacks and levels on the same condensations, on one ROC."),
-    "ladder": ("audit.commands.ladder:ladder", "One method against ever stronger adversaries, in one table."),
-    "adversaries": ("audit.commands.grids:adversaries", "Who knows what: randomness × who is in doubt × level."),
+    "plan": ("audit.commands.plan:plan", "How many runs a bound needs and how long an audit will take."),
+    "bench": ("audit.commands.bench:bench", "Benchmark this machine."),
+    "compare": ("audit.commands.compare:compare", "Compare attacks and levels on the same condensations, on one ROC."),
+    "ladder": ("audit.commands.ladder:ladder", "Audit one method against increasingly strong adversaries."),
+    "adversaries": (
+        "audit.commands.grids:adversaries",
+        "Grid of adversaries: known randomness, records in doubt, level.",
+    ),
     "sweep": ("audit.commands.grids:sweep", "Certified ε and AUC over pool, records in doubt, steps, ipc and runs."),
-    "report": ("audit.commands.report:report", "Redraw finished runs as PDF and HTML; compare several."),
-    "theory": ("audit.commands.theory:theory", "The propositions of Dong et al., tested by running the condenser."),
-    "methods": ("audit.commands.methods:methods", "The condensers and attacks there are, with their settings."),
-    "weights": ("audit.commands.weights:weights", "The networks LPIPS needs, whether they are here; fetching them."),
-    "data": ("audit.commands.data:data", "The data sets, whether they are here, how to get them."),
+    "report": ("audit.commands.report:report", "Redraw finished runs as PDF and HTML, or compare several runs."),
+    "theory": ("audit.commands.theory:theory", "Test the propositions of Dong et al. by running the condenser."),
+    "methods": ("audit.commands.methods:methods", "List the condensers and attacks with their settings."),
+    "weights": ("audit.commands.weights:weights", "List or download the networks that LPIPS needs."),
+    "data": ("audit.commands.data:data", "List, check or download data sets."),
 }
 
 
@@ -57,6 +80,13 @@ class LazyGroup(click.Group):
             return None
         module, attribute = COMMANDS[cmd_name][0].split(":")
         return getattr(importlib.import_module(module), attribute)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            raise click.UsageError(f"no such command {args[0]!r}{did_you_mean(args[0], COMMANDS)}", ctx)
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -86,7 +116,9 @@ def main() -> None:
     words = [word for word in sys.argv[1:] if word != "--debug"]
     debug = len(words) < len(sys.argv) - 1
     try:
-        status = group.main(words, prog_name="audit", standalone_mode=False)
+        _check_words(words)
+        with heartbeat():
+            status = group.main(words, prog_name="audit", standalone_mode=False)
     except click.ClickException as error:
         hint = f" ({error.ctx.command_path} --help)" if isinstance(error, click.UsageError) and error.ctx else ""
         _fail(f"{error.format_message()}{hint}", 2)
@@ -107,8 +139,27 @@ def main() -> None:
     sys.exit(status or 0)
 
 
+def _check_words(words: list[str]) -> None:
+    """Refuse what no argument may be: empty (it would name the current folder), very long, or steering a terminal."""
+    for place, word in enumerate(words, 1):
+        if not word:
+            raise BadConfig(f"argument {place} is empty; leave it out or give a value")
+        if len(word) > LONGEST_WORD:
+            raise BadConfig(f"argument {place} has {len(word)} characters; at most {LONGEST_WORD} are allowed")
+        if not word.isprintable():
+            raise BadConfig(f"argument {place} contains characters that cannot be printed: {word!r}")
+
+
+def one_line(message: str) -> str:
+    """A message as it may be printed: one line of bounded length in which no character steers the terminal."""
+    line = " ".join(message.split())
+    if len(line) > LONGEST_MESSAGE:
+        line = f"{line[: LONGEST_MESSAGE // 2]} … {line[-LONGEST_MESSAGE // 2 :]}"
+    return "".join(character if character.isprintable() else repr(character)[1:-1] for character in line)
+
+
 def _fail(message: str, status: int) -> NoReturn:
-    click.echo(f"audit: {' '.join(message.split())}", err=True)
+    click.echo(f"audit: {one_line(message)}", err=True)
     sys.exit(status)
 
 

@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from audit.engine.store import RunDirectory
-from audit.games.redraw import Wish, material_of
+from audit.games.redraw import DrawOptions, material_of
 from reports.documents.blocks import Document
 from reports.documents.kinds import build_document
 from reports.records import schema
 from reports.records.attacks import CompareReport
+from reports.records.attribute import AttributeReport
 from reports.records.grid import GridReport
+from reports.records.reproduction import WITHIN, ReproductionReport
 from reports.records.visual import NearestReport, VisualReport
 from reports.records.worst_case import WorstCaseReport
 from reports.render.html import write_html
@@ -37,7 +39,7 @@ class Drawable:
     def _document(self) -> Document:
         directory = RunDirectory(Path(self.run_directory))
         kept = _plain(self)
-        return build_document(material_of(directory, kept, Wish(show_records=False, data_root=None)))
+        return build_document(material_of(directory, kept, DrawOptions(show_records=False, data_root=None)))
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -68,6 +70,11 @@ class NearestRecord(Drawable, NearestReport):
 
 
 @dataclass(frozen=True, kw_only=True)
+class AttributeRecord(Drawable, AttributeReport):
+    """Of `Attribute`."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class CompareRecord(Drawable, CompareReport):
     """Of `Compare`."""
 
@@ -77,14 +84,30 @@ class GridRecord(Drawable, GridReport):
     """Of `Adversaries` and `Sweep`."""
 
 
-Record = MembershipRecord | WorstCaseRecord | VisualRecord | NearestRecord | CompareRecord | GridRecord
+@dataclass(frozen=True, kw_only=True)
+class ReproductionRecord(Drawable, ReproductionReport):
+    """Of `Reproduce`."""
+
+
+Record = (
+    MembershipRecord
+    | WorstCaseRecord
+    | VisualRecord
+    | AttributeRecord
+    | NearestRecord
+    | CompareRecord
+    | GridRecord
+    | ReproductionRecord
+)
 _KINDS: dict[type, type] = {
     schema.Report: MembershipRecord,
     WorstCaseReport: WorstCaseRecord,
     VisualReport: VisualRecord,
     NearestReport: NearestRecord,
+    AttributeReport: AttributeRecord,
     CompareReport: CompareRecord,
     GridReport: GridRecord,
+    ReproductionReport: ReproductionRecord,
 }
 
 
@@ -105,6 +128,10 @@ def _values(record: Any) -> dict[str, Any]:
 
 def _key_figures(record: Any) -> list[tuple[str, str]]:
     """What a person wants to see first. An ε is rounded down, since it is a lower bound."""
+    if isinstance(record, ReproductionReport):
+        agreeing = sum(row.agreement == WITHIN for row in record.rows)
+        figures = f"{agreeing} of {len(record.rows)} within both intervals"
+        return [("item", record.item), ("scale", record.scale), ("figures", figures), ("report", record.pdf)]
     found = [("method", str(record.method)), ("data", str(record.dataset))]
     if isinstance(record, CompareReport | GridReport):
         parts = record.entries if isinstance(record, CompareReport) else record.cells

@@ -90,7 +90,7 @@ def parse_loops(loops: str, ipc: int) -> tuple[int, int]:
 QUICK = {"iterations": 150, "loops": "1x1", "learning_rate": 1.0, "width": 32, "depth": 2}
 
 
-@condenser("dc", config=DcConfig, presets={"paper": {"normalisation": "official"}, "quick": QUICK})
+@condenser("dc", config=DcConfig, presets={"quick": QUICK})
 def condense_dc(
     pool: Pool, included: Tensor, config: DcConfig, *, randomness: Randomness, track: Track
 ) -> CondensedBatch:

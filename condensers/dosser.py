@@ -28,6 +28,7 @@ Without augmentation, or at one image per class, no step seeds the generator, an
 from dataclasses import dataclass
 from math import prod, sqrt
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -40,7 +41,7 @@ from condensers.ledger import Entries, Event, Poisson
 from condensers.mechanism import Door, Request, class_sampling
 from condensers.networks import KINDS
 from condensers.pool import CondensedBatch
-from condensers.randomness import PublicRandomness
+from condensers.randomness import PublicRandomness, to_device
 from condensers.registry import Track, condenser
 from condensers.signals import NOISE, SHARE, Views, expand_images
 
@@ -214,7 +215,7 @@ def release_class_means(door: Door, config: DosserConfig) -> Tensor:
     ]
     noise = config.noise_multiplier * config.auxiliary_noise
     sums = door.release(requests, dim=pixels, clip=sqrt(pixels), noise_multiplier=noise)
-    sizes = torch.tensor(door.class_sizes, device=door.device, dtype=sums.dtype).view(1, -1, 1)
+    sizes = to_device(np.array(door.class_sizes, dtype=np.float32), door.device).view(1, -1, 1)
     return (sums / sizes).clamp(-1, 1).view(door.num_runs, door.num_classes, *door.input_shape)
 
 
@@ -243,7 +244,7 @@ def optimise(
 
     def coast(moves: Tensor) -> None:
         """Steps without a gradient: Σ_{j=1…moves} mʲ velocities."""
-        left = torch.pow(torch.tensor(config.momentum, device=images.device), moves)
+        left = torch.pow(torch.full((), config.momentum, device=images.device), moves)
         images.sub_(velocity * (config.momentum * (1 - left) / (1 - config.momentum)), alpha=config.learning_rate)
         velocity.mul_(left)
 

@@ -28,7 +28,7 @@ class DsaConfig(DcConfig):
         parse_strategy(self.augmentation)
 
 
-@condenser("dsa", config=DsaConfig, presets={"paper": {"normalisation": "official"}, "quick": QUICK})
+@condenser("dsa", config=DsaConfig, presets={"quick": QUICK})
 def condense_dsa(
     pool: Pool, included: Tensor, config: DsaConfig, *, randomness: Randomness, track: Track
 ) -> CondensedBatch:

@@ -4,12 +4,14 @@ from collections.abc import Collection
 from typing import Any
 
 from condensers.errors import BadConfig
+from condensers.spelling import did_you_mean
 
 
 def check_choice(config: Any, name: str, allowed: Collection[str]) -> None:
     """Refuse a value that is none of those allowed."""
-    if getattr(config, name) not in allowed:
-        raise BadConfig(f"{name}={getattr(config, name)!r} is not one of {', '.join(allowed)}")
+    value = getattr(config, name)
+    if value not in allowed:
+        raise BadConfig(f"{name}={value!r} is not one of {', '.join(allowed)}{did_you_mean(str(value), allowed)}")
 
 
 def check_numbers(

@@ -70,6 +70,12 @@ class GeneratorConfig:
         )
 
 
+def check_generator(config: object, input_shape: tuple[int, ...], num_classes: int) -> None:
+    """Refuse, before anything is computed, a generator that cannot make such records; others' configs have none."""
+    if isinstance(config, GeneratorConfig):
+        config.shape(input_shape, num_classes)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Studio:
     """Generators of all runs in the course of their training; what changes is in the loop's state."""

@@ -75,7 +75,7 @@ class KipConfig:
         )
 
 
-@condenser("kip", config=KipConfig, presets={"paper": {"normalisation": "official"}, "quick": {"iterations": 300}})
+@condenser("kip", config=KipConfig, presets={"quick": {"iterations": 300}})
 def condense_kip(
     pool: Pool, included: Tensor, config: KipConfig, *, randomness: Randomness, track: Track
 ) -> CondensedBatch:

@@ -192,8 +192,8 @@ class Door:
             add_up(sums[:, position], parts())
             if noise_by == "batch-max":
                 norms[:, position, 0] = largest_norms(parts(), self.num_runs, self.device)
-        scales = [noise_multiplier * request.sensitivity for request in requests]
-        sums += to_device(noise, self.device) * norms * torch.tensor(scales, device=self.device).view(1, -1, 1)
+        scales = np.array([noise_multiplier * request.sensitivity for request in requests], dtype=np.float32)
+        sums += to_device(noise, self.device) * norms * to_device(scales, self.device).view(1, -1, 1)
         self.ledger.write(events)
         self._tell(
             Release(

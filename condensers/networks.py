@@ -7,11 +7,17 @@ Images of axis length 1 are shown to every network.
 ConvNet: Gidaris & Komodakis' blocks as used by Zhao & Bilen (arXiv:2110.04181): 3×3 convolution, instance norm
 (GroupNorm with one channel a group), ReLU, 2×2 average pooling. `linear` and `linear-relu` are the extractors of
 Dong et al. (arXiv:2206.00240), Appendices A and D.
+
+In bfloat16 the operands and results of convolutions and products are rounded to it, forward and backward; norms,
+pooling and parameters stay in float32, as under torch's autocast. `bfloat16-emulated` rounds and computes in float32,
+which every device can.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import prod, sqrt
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,6 +28,8 @@ from condensers.errors import BadConfig
 from condensers.randomness import draw_normal, draw_uniform
 
 KINDS = ("convnet", "linear", "linear-relu")
+PRECISIONS = ("float32", "bfloat16", "bfloat16-emulated")
+MOST_PARAMETERS = 1 << 28  # a gibibyte; the largest network of the papers has a thousandth of it
 
 Parameters = dict[str, Tensor]
 
@@ -35,6 +43,7 @@ class Network:
     num_classes: int
     width: int
     depth: int
+    precision: str = "float32"
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -46,12 +55,26 @@ class Network:
                 f"depth {self.depth} halves {self.input_shape[1]}×{self.input_shape[2]} pixels to nothing; "
                 "choose a smaller depth"
             )
+        if self.num_parameters > MOST_PARAMETERS:
+            raise BadConfig(
+                f"width={self.width}, depth={self.depth}: a network of {self.num_parameters:.3g} parameters; at most "
+                f"{MOST_PARAMETERS:.3g} are computed with"
+            )
 
     @property
     def num_features(self) -> int:
         if self.kind != "convnet":
             return self.width
         return self.width * prod(self._spatial_sizes()[-1])
+
+    @property
+    def num_parameters(self) -> int:
+        """Weights of all layers, without biases and norms."""
+        if self.kind != "convnet":
+            first = self.width * prod(self.input_shape)
+        else:
+            first = 9 * self.width * (self.input_shape[0] + (self.depth - 1) * self.width)
+        return first + self.num_classes * self.num_features
 
     @property
     def first_padding(self) -> int:
@@ -83,10 +106,14 @@ class Stack:
         return Stack(network=stacks[0].network, parameters=together)
 
 
-def fitting_network(input_shape: tuple[int, ...], num_classes: int, *, kind: str, width: int, depth: int) -> Network:
+def fitting_network(
+    input_shape: tuple[int, ...], num_classes: int, *, kind: str, width: int, depth: int, precision: str = "float32"
+) -> Network:
     """The classifier that fits the records: tables get a perceptron with one hidden layer."""
     fits = kind if len(input_shape) == 3 else "linear-relu"
-    return Network(kind=fits, input_shape=input_shape, num_classes=num_classes, width=width, depth=depth)
+    return Network(
+        kind=fits, input_shape=input_shape, num_classes=num_classes, width=width, depth=depth, precision=precision
+    )
 
 
 def draw_parameters(network: Network, generators: Iterable[np.random.Generator], device: torch.device) -> Parameters:
@@ -125,14 +152,16 @@ def embed(network: Network, parameters: Parameters, images: Tensor) -> Tensor:
     """Features `[networks, batch, num_features]` of images `[networks or 1, batch, …]`."""
     if network.kind == "convnet":
         return _embed_convnet(network, parameters, images)
-    features = images.flatten(2) @ parameters["linear.weight"].transpose(1, 2)
+    operands = images.flatten(2), parameters["linear.weight"].transpose(1, 2)
+    features = _rounding(torch.matmul, network.precision)(*operands)
     return features.relu() if network.kind == "linear-relu" else features
 
 
 def classify(network: Network, parameters: Parameters, images: Tensor) -> Tensor:
     """Logits `[networks, batch, num_classes]`."""
     features = embed(network, parameters, images)
-    return torch.baddbmm(parameters["head.bias"].unsqueeze(1), features, parameters["head.weight"].transpose(1, 2))
+    operands = parameters["head.bias"].unsqueeze(1), features, parameters["head.weight"].transpose(1, 2)
+    return _rounding(torch.baddbmm, network.precision)(*operands)
 
 
 def _embed_convnet(network: Network, parameters: Parameters, images: Tensor) -> Tensor:
@@ -140,9 +169,10 @@ def _embed_convnet(network: Network, parameters: Parameters, images: Tensor) -> 
     shown_to_all, batch = images.shape[0] == 1, images.shape[1]
     # [networks, batch, channels, …] → [batch, networks·channels, …]: one grouped convolution for all networks.
     x = images[0] if shown_to_all else images.transpose(0, 1).flatten(1, 2)
+    convolve = _rounding(F.conv2d, network.precision)
     for block in range(network.depth):
         groups = 1 if block == 0 and shown_to_all else num_networks
-        x = F.conv2d(
+        x = convolve(
             x,
             parameters[f"conv{block}.weight"].flatten(0, 1),
             parameters[f"conv{block}.bias"].flatten(),
@@ -155,8 +185,52 @@ def _embed_convnet(network: Network, parameters: Parameters, images: Tensor) -> 
             parameters[f"norm{block}.weight"].flatten(),
             parameters[f"norm{block}.bias"].flatten(),
         )
-        x = F.avg_pool2d(x.relu(), 2)
+        x = average_pool(x.relu_())
     return x.reshape(batch, num_networks, -1).transpose(0, 1)
+
+
+def check_precision(precision: str, device: torch.device) -> None:
+    """Refuse bfloat16 where no kernels for it can be relied upon."""
+    # What a CPU says of itself is no proof: virtual machines name instructions that they refuse to execute.
+    if precision == "bfloat16" and not (device.type == "cuda" and torch.cuda.is_bf16_supported()):
+        raise BadConfig(
+            f"precision=bfloat16: not computed on {device.type} here; choose bfloat16-emulated, which rounds as it does"
+        )
+
+
+def _rounding(operation: Callable[..., Tensor], precision: str) -> Callable[..., Tensor]:
+    """The operation with tensors and result of this precision; the result is float32 again."""
+    if precision == "float32":
+        return operation
+    emulated = precision == "bfloat16-emulated"
+
+    def rounded(*operands: Tensor, **settings: Any) -> Tensor:
+        check_precision(precision, operands[0].device)
+        narrow = [operand.bfloat16() for operand in operands]
+        result = operation(*([one.float() for one in narrow] if emulated else narrow), **settings)
+        return (result.bfloat16() if emulated else result).float()
+
+    return rounded
+
+
+def average_pool(x: Tensor) -> Tensor:
+    """The means of 2×2 pixels, of an odd last row or column nothing.
+
+    On a CPU as a product of each pair of rows with a matrix of quarters and zeros, which takes a seventh of the time of
+    torch's loop (docs/performance.md) and rounds as it does: a product adds up in the order of the pixels.
+    """
+    height, width = x.shape[-2:]
+    if x.device.type != "cpu" or height % 2 or width % 2 or torch.compiler.is_compiling():
+        return F.avg_pool2d(x, 2)
+    halved = x.reshape(-1, 2 * width) @ _quarters(width)
+    return halved.view(*x.shape[:-2], height // 2, width // 2)
+
+
+@cache
+def _quarters(width: int) -> Tensor:
+    """`[2 · width, width / 2]`: what each pixel of a pair of rows adds to each mean."""
+    pooled = np.arange(2 * width) % width // 2
+    return torch.from_numpy((pooled[:, None] == np.arange(width // 2)).astype(np.float32) / 4)
 
 
 def chunk_size(network: Network, device: torch.device, *, networks: int = 1) -> int:

@@ -13,6 +13,7 @@ import importlib.metadata
 import importlib.util
 import inspect
 import os
+import pkgutil
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from condensers.errors import BadConfig
+from condensers.spelling import did_you_mean
 
 MARK = "__registered__"  # where a decorator leaves what it made of a function
 
@@ -31,6 +33,40 @@ Registered = TypeVar("Registered")
 def mark(function: Callable[..., Any], registered: object) -> None:
     """Note on a decorated function what it was registered as, for whoever loads it by its place."""
     setattr(function, MARK, registered)
+
+
+def import_namesake(package: ModuleType, name: str) -> None:
+    """Import the file of our own that is called as a method or an attack is, if there is one, and no other.
+
+    One that is called otherwise is found as well, when all files are imported.
+    """
+    module = name.replace("-", "_")
+    if any(found.name == module for found in pkgutil.iter_modules(package.__path__)):
+        importlib.import_module(f"{package.__name__}.{module}")
+
+
+def registered_names(package: ModuleType, decorator: str) -> tuple[str, ...]:
+    """The names under which the files of our own register functions, read from their text: nothing is imported.
+
+    So a misspelt name is refused before torch is loaded.
+    """
+    pattern = re.compile(rf'^@{decorator}\(\s*"([^"]+)"', re.MULTILINE)
+    files = sorted(Path(folder) / f"{found.name}.py" for folder in package.__path__ for found in _modules(folder))
+    return tuple(sorted(name for file in files for name in pattern.findall(file.read_text(encoding="utf-8"))))
+
+
+def _modules(folder: str) -> list[pkgutil.ModuleInfo]:
+    return [found for found in pkgutil.iter_modules([folder]) if not found.ispkg]
+
+
+def check_name(option: str, name: str, package: ModuleType, decorator: str) -> None:
+    """Refuse a name that neither a file of our own nor an installed package registers."""
+    if is_reference(name) or name in registered_names(package, decorator):
+        return
+    known = [*registered_names(package, decorator), *entry_points(f"{decorator}s")]
+    if name not in known:
+        own = "; your own is module:name or path/to/file.py:name" if decorator == "condenser" else ""
+        raise BadConfig(f"{option} {name!r} is not one of {', '.join(known)}{own}{did_you_mean(name, known)}")
 
 
 def is_reference(name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -44,20 +45,22 @@ class Pool:
     def num_records(self) -> int:
         return self.images.shape[0]
 
-    @property
+    @cached_property
     def class_slices(self) -> list[slice]:
-        """The records of each class."""
+        """The records of each class; read from the device once, not in every step."""
         ends = torch.bincount(self.labels, minlength=self.num_classes).cumsum(0).tolist()
         return [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
 
     def to(self, device: torch.device) -> "Pool":
-        return Pool(
+        moved = Pool(
             name=self.name,
             images=self.images.to(device),
             labels=self.labels.to(device),
             num_classes=self.num_classes,
             auxiliary=None if self.auxiliary is None else self.auxiliary.to(device),
         )
+        vars(moved)["class_slices"] = self.class_slices
+        return moved
 
 
 def _times(images: Tensor) -> str:

@@ -47,7 +47,6 @@ PRIOR_SCHEDULE = (2, 10)  # main_prior.py of the released code, whatever the ima
 PRIORS = ("none", "generator")
 SMALL_SCHEDULE = {"iterations": 5, "outer": 2, "batches": 1, "inner": 1}
 PRESETS: dict[str, dict[str, Any]] = {
-    "paper": {"normalisation": "official"},
     # Few steps, hence ten times the learning rate; chosen by looking at digits (docs/private-methods.md).
     "quick": {
         "iterations": 20,

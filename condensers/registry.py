@@ -29,6 +29,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Protocol, TypeVar
 
+import torch
 from torch import Tensor
 
 import condensers
@@ -37,9 +38,19 @@ from condensers.guard import GuardedDoor
 from condensers.ledger import Entries, Ledger
 from condensers.mechanism import Door, Listener
 from condensers.normalisation import SYMMETRIC, Normalisation, normalise, official, to_symmetric
-from condensers.plugins import MARK, entry_points, is_reference, load_entry_point, load_reference, mark
+from condensers.plugins import (
+    MARK,
+    entry_points,
+    import_namesake,
+    is_reference,
+    load_entry_point,
+    load_reference,
+    mark,
+)
 from condensers.pool import CondensedBatch, Pool
+from condensers.published import published_presets
 from condensers.randomness import PublicRandomness, Randomness
+from condensers.spelling import did_you_mean
 
 
 class Track(Protocol):
@@ -73,6 +84,8 @@ Plan = Callable[[Any, tuple[float, ...]], Entries]
 @dataclass(frozen=True, kw_only=True)
 class Method:
     """A registered condenser. `presets` maps a preset's name to what it changes in `config`'s defaults.
+
+    What papers print for a preset, by data set and size, comes on top of that (condensers/published.py).
 
     `condense` is a `CondensePrivately` if there is a `plan`, else a `Condense`. A private method's config has a
     `noise_multiplier`, and its preset "worst-case" is a small configuration for audits at the door. `plugin` is the
@@ -119,7 +132,7 @@ def condenser(
             summary=summary,
             config=config,
             condense=function,
-            presets={"paper": {}, "quick": {}, **(presets or {})},
+            presets={"paper": {}, "quick": {}, **{one: {} for one in published_presets(name)}, **(presets or {})},
             plan=plan,
             releases=releases,
         )
@@ -183,7 +196,7 @@ def explained(method: Method) -> Iterator[None]:
     """Turn whatever the code of a plugin raises into one line that names the place; the traceback is its cause."""
     try:
         yield
-    except (AuditError, MemoryError):
+    except (AuditError, MemoryError, torch.OutOfMemoryError):
         raise
     except Exception as error:
         if not method.plugin or "allocate memory" in str(error):
@@ -207,9 +220,9 @@ def _check_shapes(method: Method, pool: Pool, batch: Any, runs: int) -> None:
     if not isinstance(batch, CondensedBatch):
         raise BadConfig(f"{method.name} returned {type(batch).__name__}, not a CondensedBatch")
     if (batch.networks is not None) != (method.releases == "network"):
-        raise BadConfig(f"{method.name} is to release a {method.releases}, and returned none or another thing")
+        raise BadConfig(f"{method.name} is to release a {method.releases} and returned something else")
     if (batch.generators is not None) != (method.releases == "generator"):
-        raise BadConfig(f"{method.name} is to release a {method.releases}, and returned none or another thing")
+        raise BadConfig(f"{method.name} is to release a {method.releases} and returned something else")
     size = batch.images.shape[1] if batch.images.ndim > 1 else 0
     expected = {
         "images": [(runs, size, *pool.images.shape[1:])],
@@ -233,15 +246,19 @@ def get_method(name: str) -> Method:
     """Look a method up: one of ours, one that an installed package offers, or module:name (condensers/plugins.py)."""
     if is_reference(name):
         return _from_outside(name, *load_reference(name, Method, "condenser"))
+    import_namesake(condensers, name)
+    if name in _METHODS:
+        return _METHODS[name]
     methods = all_methods()
     if name in methods:
         return methods[name]
     installed = entry_points("condensers")
     if name in installed:
         return _from_outside(name, *load_entry_point(installed[name], Method, "condenser"))
+    known = [*methods, *installed]
     raise BadConfig(
-        f"--method {name!r} is not one of {', '.join([*methods, *installed])}; one of your own is module:name or "
-        "path/to/file.py:name"
+        f"--method {name!r} is not one of {', '.join(known)}; your own is module:name or path/to/file.py:name"
+        f"{did_you_mean(name, known)}"
     )
 
 
@@ -257,7 +274,7 @@ def name_of(condenser: Any) -> str:
         return condenser
     method = condenser if isinstance(condenser, Method) else getattr(condenser, MARK, None)
     if not isinstance(method, Method):
-        raise BadConfig(f"{condenser!r} is no condenser: decorate the function with @condenser, or give its name")
+        raise BadConfig(f"{condenser!r} is not a condenser: decorate the function with @condenser, or give its name")
     if _METHODS.get(method.name) is method:
         return method.name
     module = sys.modules.get(method.condense.__module__)

@@ -4,6 +4,7 @@ DOS stores many of them once; SER finds the subspace from auxiliary images; PEA 
 (condensers/dosser.py names the paper).
 """
 
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +16,7 @@ from torch import Tensor
 
 from condensers.augment import Augmentation, draw_augmentation, parse_strategy
 from condensers.clock import NOISE_SOURCES
-from condensers.dm import Embedder, augmented, embed_in_chunks, make_embedder
+from condensers.dm import Embedder, augmented, embed_in_chunks, make_embedder, pulled_back
 from condensers.errors import BadConfig
 from condensers.mechanism import Door, Request
 from condensers.networks import Network, Parameters, chunk_size, draw_parameters
@@ -23,6 +24,7 @@ from condensers.randomness import PublicRandomness, draw_normal, to_device
 from condensers.samples import clip_vectors
 from condensers.subspace import EVERYTHING, Subspace, find_subspace, find_subspace_roughly, subspace_dim
 
+KEPT_BYTES = 1 << 30  # of subspaces that are kept for the next visit of their signal
 SHARE, NOISE = "share", "noise"  # auxiliary images made of the records and paid for, or of public noise
 
 
@@ -129,12 +131,16 @@ class View:
             projected = clip_vectors(self.subspace.of_runs(whose).project(features), config.clip)
             gap = targets[start : start + size] - projected.sum(1) * (config.batch / count)
             (slope[start : start + size],) = torch.autograd.grad(gap.square().sum(), part)
-        (through,) = torch.autograd.grad(units, leaf, slope)
-        return through
+        return pulled_back(slope, units, leaf)
 
 
 class Views:
-    """Makes the view of a signal from its public keys, the same whenever it is asked for."""
+    """Makes the view of a signal from its public keys, the same whenever it is asked for.
+
+    Finding the subspace takes most of it: auxiliary images under a new network, and their principal components. The
+    subspaces of the last signals are kept as far as `KEPT_BYTES` reach, 260 of them at the paper's sizes; all class
+    means that are shown to one object must be the same.
+    """
 
     def __init__(self, door: Door, config: SignalSettings, randomness: PublicRandomness) -> None:
         self._randomness, self._device, self._config = randomness, door.device, config
@@ -150,6 +156,7 @@ class Views:
         self._embedder = make_embedder(self._network, compiled=config.compiled)
         self._operations = parse_strategy(config.augmentation) if len(door.input_shape) == 3 else ()
         self.dim = self._network.num_features
+        self._kept: OrderedDict[int, Subspace] = OrderedDict()
         if config.ser:
             self._auxiliary = auxiliary_images(door, config, randomness, self._operations)
             self.dim = subspace_dim(config.subspace, config.auxiliary_images, self._network.num_features)
@@ -168,9 +175,20 @@ class Views:
             network=self._network,
             parameters=parameters,
             drawn=drawn,
-            subspace=self._find_subspace(index, parameters, means),
+            subspace=self._recall_subspace(index, parameters, means),
             dim=self.dim,
         )
+
+    def _recall_subspace(self, index: int, parameters: Parameters, means: Tensor) -> Subspace:
+        if index in self._kept:
+            self._kept.move_to_end(index)
+            return self._kept[index]
+        found = self._find_subspace(index, parameters, means)
+        if found.num_bytes:
+            self._kept[index] = found
+            while len(self._kept) > 1 and len(self._kept) * found.num_bytes > KEPT_BYTES:
+                self._kept.popitem(last=False)
+        return found
 
     def _find_subspace(self, index: int, parameters: Parameters, means: Tensor) -> Subspace:
         if not self._config.ser:

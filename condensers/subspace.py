@@ -29,6 +29,11 @@ class Subspace:
     def per_run(self) -> bool:
         return self.basis is not None and len(self.basis) > 1
 
+    @property
+    def num_bytes(self) -> int:
+        """What it takes to keep it."""
+        return 0 if self.basis is None else self.basis.numel() * self.basis.element_size()
+
     def of_runs(self, runs: Tensor) -> "Subspace":
         """One for each entry of `runs`."""
         if self.mean is None or self.basis is None or not self.per_run:

@@ -1,5 +1,6 @@
 """Fixtures shared by all tests. Data beside the checkout are for tests marked `shared` only."""
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -15,6 +16,12 @@ from condensers.randomness import stream
 torch.set_num_threads(1)
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(autouse=True)
+def _no_heartbeat(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command says nothing but what it has to say, however slow the machine is."""
+    monkeypatch.setattr("audit.cli.heartbeat", contextlib.nullcontext)
 
 
 @pytest.fixture(scope="session")

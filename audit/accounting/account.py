@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from audit.accounting.class_sizes import CLASS_SIZES
 from audit.accounting.published import METHODS, Setting, actual_event, claimed_event
+from audit.data.limits import read_text
 from audit.specs.account import Account
 from condensers.errors import BadConfig, BadData
+from condensers.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from dp_accounting.dp_event import DpEvent
@@ -26,7 +28,8 @@ def account(spec: Account) -> dict[str, Any]:
     """What `audit account` prints, figures by name."""
     if spec.method is not None and spec.method not in METHODS and ":" not in spec.method:
         raise BadConfig(
-            f"--method {spec.method!r}: is not one of {', '.join(METHODS)}; one of your own is file.py:name"
+            f"--method {spec.method!r}: is not one of {', '.join(METHODS)}; your own is file.py:name"
+            f"{did_you_mean(spec.method, METHODS)}"
         )
     if spec.curve and spec.method in METHODS and spec.dataset in METHODS[spec.method].private_share:
         raise BadConfig("--curve: of the auxiliary generator only an (epsilon, delta) point is known, no curve")
@@ -177,9 +180,11 @@ def _ledger(spec: Account, path: Path) -> dict[str, Any]:
     from audit.accounting.events import event_from_json, neighbouring_relation
 
     try:
-        record = json.loads(path.read_text())
-    except (OSError, ValueError, RecursionError) as error:
-        raise BadData(f"--ledger {path}: {error}") from None
+        record = json.loads(read_text(path))
+    except RecursionError:
+        raise BadData(f"--ledger {path}: its JSON is too deeply nested") from None
+    except (OSError, ValueError) as error:
+        raise BadData(f"--ledger {path}: cannot be read as JSON: {error}") from None
     event = event_from_json(record)
     return {
         "method": "ledger",

@@ -9,6 +9,7 @@ from dp_accounting.dp_event import DpEvent
 from audit.accounting.epsilon import MAX_EPSILON, epsilon_pld, epsilon_rdp
 from audit.accounting.events import LEAST_NOISE, MOST_NOISE
 from audit.accounting.privacy_loss import NoGuaranteeLeft
+from audit.engine.progress import ProgressBar
 from condensers.errors import BadInput
 
 ACCOUNTANTS: dict[str, Callable[[DpEvent, float], float]] = {
@@ -44,10 +45,15 @@ def calibrate_noise(
         # RDP is quick, and asks for a little more noise than PLD.
         start, factor = calibrate_noise(target_epsilon, delta, make_event, "rdp"), 1.2
     low, high = _bracket(epsilon, target_epsilon, start, factor)
-    while high[1] < target_epsilon * (1 - TOLERANCE) and high[0] > low[0] * (1 + TOLERANCE / 100):
-        noise = _between(low, high, target_epsilon)
-        tried = (noise, epsilon(noise))
-        low, high = (low, tried) if tried[1] <= target_epsilon else (tried, high)
+    widest = math.log(high[0] / low[0])
+    with ProgressBar(f"calibrating the noise to ε = {target_epsilon:g}", {0: 1}, announced=False) as bar:
+        while high[1] < target_epsilon * (1 - TOLERANCE) and high[0] > low[0] * (1 + TOLERANCE / 100):
+            noise = _between(low, high, target_epsilon)
+            tried = (noise, epsilon(noise))
+            low, high = (low, tried) if tried[1] <= target_epsilon else (tried, high)
+            # Digits of the noise multiplier that are settled, of those that the tolerance asks for.
+            left = max(math.log(high[0] / low[0]), TOLERANCE)
+            bar.update(0, 1 - math.log(left / TOLERANCE) / math.log(widest / TOLERANCE))
     return high[0]
 
 

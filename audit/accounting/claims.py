@@ -9,7 +9,10 @@
 import math
 from dataclasses import dataclass
 
+from audit.accounting.epsilon import MAX_EPSILON
+from audit.accounting.events import LEAST_NOISE, MAX_STEPS, MOST_NOISE
 from condensers.errors import BadConfig
+from condensers.spelling import did_you_mean
 
 FORMS = "a number, gaussian:sigma=S,rate=Q,steps=T, gdp:MU or laplace:B"
 _FIELDS = {"gaussian": ("sigma", "rate", "steps"), "gdp": ("mu",), "laplace": ("scale", "steps")}
@@ -29,9 +32,12 @@ def parse_claim(text: str | float) -> StatedClaim:
     words = str(text).strip()
     kind, colon, rest = words.partition(":")
     if not colon:
-        return StatedClaim(kind="point", numbers={"epsilon": _number(words, words, zero=True)}, text=words)
+        epsilon = _number(words, words, zero=True)
+        if epsilon > MAX_EPSILON:
+            raise BadConfig(f"--claim {words}: must be at most {MAX_EPSILON:g}, above which no guarantee is left")
+        return StatedClaim(kind="point", numbers={"epsilon": epsilon}, text=words)
     if kind not in _FIELDS:
-        raise BadConfig(f"--claim {words}: {kind!r} is no kind of claim; write {FORMS}")
+        raise BadConfig(f"--claim {words}: {kind!r} is not a kind of claim; write {FORMS}{did_you_mean(kind, _FIELDS)}")
     numbers: dict[str, float] = {}
     for position, part in enumerate(rest.split(",")):
         name, equals, value = part.partition("=")
@@ -42,8 +48,14 @@ def parse_claim(text: str | float) -> StatedClaim:
     if _FIELDS[kind][0] not in numbers:
         raise BadConfig(f"--claim {words}: {_FIELDS[kind][0]} is missing; write {FORMS}")
     steps = numbers.get("steps", 1.0)
-    if steps != int(steps) or numbers.get("rate", 1.0) > 1:
-        raise BadConfig(f"--claim {words}: steps must be a whole number and rate at most 1")
+    if steps > MAX_STEPS or steps != int(steps) or numbers.get("rate", 1.0) > 1:
+        raise BadConfig(f"--claim {words}: steps must be a whole number up to {MAX_STEPS}, and rate at most 1")
+    noise = numbers.get("sigma") or numbers.get("scale") or 1 / numbers["mu"]
+    if not LEAST_NOISE <= noise <= MOST_NOISE:
+        raise BadConfig(
+            f"--claim {words}: a noise multiplier of {noise:g} is outside what is accounted for, "
+            f"{LEAST_NOISE:g} to {MOST_NOISE:g}"
+        )
     return StatedClaim(kind=kind, numbers=numbers, text=words)
 
 
@@ -51,7 +63,7 @@ def _number(value: str, words: str, *, zero: bool = False) -> float:
     try:
         number = float(value)
     except ValueError:
-        raise BadConfig(f"--claim {words}: {value!r} is no number; write {FORMS}") from None
+        raise BadConfig(f"--claim {words}: {value!r} is not a number; write {FORMS}") from None
     if not math.isfinite(number) or number < 0 or (number == 0 and not zero):
         raise BadConfig(f"--claim {words}: {value} must be a finite number above 0")
     return number

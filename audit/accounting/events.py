@@ -143,8 +143,20 @@ def event_from_json(record: Any) -> DpEvent:
     """Read what `event_to_json` wrote; anything else is refused."""
     try:
         return _event_from(record)
-    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
-        raise BadData(f"not an event of a ledger ({type(error).__name__}: {error}): {str(record)[:80]}") from None
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError, RecursionError) as error:
+        raise BadData(f"not an event of a ledger ({_reason(error)}): {str(record)[:80]}") from None
+
+
+def _reason(error: Exception) -> str:
+    match error:
+        case KeyError():
+            return f"{error.args[0]} is missing"
+        case RecursionError():
+            return "too deeply nested"
+        case ValueError() | OverflowError():
+            return str(error)
+        case _:
+            return "a value is of the wrong type"
 
 
 def _event_from(record: dict[str, Any]) -> DpEvent:

@@ -45,17 +45,23 @@ def claim_from_ledger(entries: Entries, delta: float, source: str = "ledger of w
 
 
 def calibrate_method(
-    method: Method, config: Any, class_sizes: tuple[float, ...], *, epsilon: float, delta: float
+    method: Method,
+    config: Any,
+    class_sizes: tuple[float, ...],
+    *,
+    epsilon: float,
+    delta: float,
+    accountant: str = "pld",
 ) -> Any:
-    """The config with as little noise as keeps the method's planned releases within (ε, δ), by PLD."""
+    """The config with as little noise as keeps the method's planned releases within (ε, δ), by this accountant."""
     if method.plan is None:
-        raise BadConfig(f"--epsilon {epsilon:g}: {method.name} adds no noise; to test a stated claim use --claim")
+        raise BadConfig(f"--epsilon {epsilon:g}: {method.name} adds no noise that could be calibrated; leave it out")
     plan = method.plan
 
     def planned(noise_multiplier: float) -> DpEvent:
         return ledger_event(plan(replace(config, noise_multiplier=noise_multiplier), class_sizes))
 
-    return replace(config, noise_multiplier=calibrate_noise(epsilon, delta, planned))
+    return replace(config, noise_multiplier=calibrate_noise(epsilon, delta, planned, accountant))
 
 
 def _composed(entries: Iterable[tuple[Event, int]]) -> list[DpEvent]:

@@ -9,6 +9,7 @@ replacement has δ(ε) of the Poisson pair at rate m/n: of "remove" for ε ≥ 0
 """
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from dp_accounting import dp_event
@@ -39,6 +40,7 @@ def privacy_losses(event: DpEvent, interval: float | None = None) -> list[pld.Pr
     return [_compose(branch, relation, interval) for branch in branches(event)]
 
 
+@lru_cache(maxsize=4)  # a claim, its curve and the noise that was calibrated for it ask for the same distribution
 def _compose(branch: tuple[Leaf, ...], relation: str, interval: float | None) -> pld.PrivacyLossDistribution:
     largest = branch_epsilon(branch, relation, NEGLIGIBLE)
     if not largest <= MAX_LOSS:

@@ -64,6 +64,17 @@ def _advantage(evidence: Evidence, table: str, *, excluded: str, included: str) 
     )
 
 
+def members_found(evidence: Sequence[Evidence], significance: float) -> Ruling:  # noqa: ARG001
+    """Claim: the attack finds members, its AUC being above ½."""
+    report = evidence[0].record
+    low, high = report.roc.auc_interval
+    return Ruling(
+        verdict="CONFIRMED" if low > 0.5 else "NOT SHOWN",
+        figures=f"AUC {report.roc.auc:.4f} [{low:.4f}, {high:.4f}] against .5, given this public randomness; certified "
+        f"epsilon >= {down(report.epsilon.lower)} at delta {report.epsilon.delta:g}",
+    )
+
+
 def no_members_found(evidence: Sequence[Evidence], significance: float) -> Ruling:
     """Claim: nobody recognises members in the synthetic images. Fair coins decide who was in (`audit visual`)."""
     report = evidence[0].record

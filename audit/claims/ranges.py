@@ -17,6 +17,7 @@ class PublishedRange:
     steps: Interval | None = None
     network: str | None = None
     randomness: str | None = None
+    everybody_in_doubt: bool = False  # a coin for every record, so that the adversary is sure of nobody
 
 
 ANYTHING = PublishedRange()
@@ -31,6 +32,7 @@ def describe_range(published: PublishedRange) -> str:
         _between(published.steps, "", " steps"),
         published.network,
         None if published.randomness is None else f"public randomness {published.randomness} to the adversary",
+        "every record in doubt" if published.everybody_in_doubt else None,
     ]
     return ", ".join(part for part in parts if part is not None) or "any data set and any settings"
 
@@ -43,11 +45,13 @@ def find_mismatches(published: PublishedRange, tested: Scope) -> tuple[str, ...]
     for name, words in (("members_per_class", "members per class"), ("ratio", "r"), ("steps", "steps")):
         value, limits = getattr(tested, name), getattr(published, name)
         if value is not None and limits is not None and not limits[0] <= value <= limits[1]:
-            found.append(f"{words} {value:,.3g}, not {_between(limits, '', '')}")
+            found.append(f"{words} {value:,.4g}, not {_between(limits, '', '')}")
     for name in ("network", "randomness"):
         value, expected = getattr(tested, name), getattr(published, name)
         if value is not None and expected is not None and value != expected:
             found.append(f"{name} {value}, not {expected}")
+    if published.everybody_in_doubt and tested.num_audited is not None:
+        found.append(f"{tested.num_audited:,} of {tested.num_records:,} records in doubt, not every record")
     return tuple(found)
 
 

@@ -6,15 +6,18 @@ from dataclasses import asdict
 from importlib import resources
 from pathlib import Path
 
+import msgspec
+
 from audit.claims import baselines, dong_theory, generators, privacy_for_free, private_methods, private_utility
 from audit.claims.collect import collect
 from audit.claims.effect import Effect
 from audit.claims.ranges import describe_range, find_mismatches
 from audit.claims.record import SCHEMA, Claim, Evidence, Finding, Ruling, Test
+from audit.data.limits import read_text
 from audit.engine.executor import Executor
 from audit.engine.store import explain_failure, write_text
 from audit.engine.where import Where
-from audit.specs.spec import Spec, fields_of
+from audit.specs.spec import Spec, explain, fields_of
 from audit.version import __version__
 from condensers.errors import BadConfig, BadData
 from reports.records.scope import describe_scope
@@ -23,6 +26,13 @@ _PARTS = (privacy_for_free, baselines, dong_theory, private_methods, private_uti
 CLAIMS: dict[str, Claim] = {claim.name: claim for part in _PARTS for claim in part.CLAIMS}
 ERROR_RATE = 0.05  # of each claim, shared by its tests
 RECORDED = "recorded.json"  # what the authors found, part of the package
+
+
+class Recorded(msgspec.Struct, frozen=True, kw_only=True):
+    """What a file of findings holds."""
+
+    schema: str
+    findings: tuple[Finding, ...]
 
 
 def run_claim(
@@ -98,19 +108,18 @@ def read_findings(out: Path) -> dict[str, tuple[Finding, ...]]:
     for scale in ("quick", "full"):
         for path in sorted((out / "claims").glob(f"*-{scale}.json")):
             fresh: dict[str, tuple[Finding, ...]] = {}
-            _add(fresh, path.read_text(encoding="utf-8"), str(path))
+            _add(fresh, read_text(path), str(path))
             found.update(fresh)
     return found
 
 
 def _add(found: dict[str, tuple[Finding, ...]], text: str, where: str) -> None:
     try:
-        raw = json.loads(text)
-        if raw["schema"] != SCHEMA:
-            raise ValueError(f"schema is {raw['schema']!r}")
-        for entry in raw["findings"]:
-            lists = {name: tuple(entry[name]) for name in ("commands", "mismatches")}
-            finding = Finding(**{**entry, **lists})
-            found[finding.claim] = (*found.get(finding.claim, ()), finding)
-    except (KeyError, TypeError, ValueError) as error:
-        raise BadData(f"{where}: not findings of this version ({error}); remove it or run the claim again") from None
+        recorded = msgspec.json.decode(text, type=Recorded)
+    except (msgspec.DecodeError, RecursionError) as error:
+        reason = explain(str(error))
+        raise BadData(f"{where}: not findings of this version ({reason}); remove it or run the claim again") from None
+    if recorded.schema != SCHEMA:
+        raise BadData(f"{where}: schema {recorded.schema!r} is not {SCHEMA!r}; remove it or run the claim again")
+    for finding in recorded.findings:
+        found[finding.claim] = (*found.get(finding.claim, ()), finding)

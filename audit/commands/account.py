@@ -13,7 +13,7 @@ from audit.specs.options import build, with_fields
 @with_fields(Account)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def account(as_json: bool, **flags: Any) -> None:
-    """Compute what a mechanism's proof guarantees: epsilon at a given delta, by RDP and by PLD.
+    """Compute the epsilon that a mechanism's proof guarantees at a given delta, by RDP and by PLD.
 
     \b
     audit account --method ldpdc --dataset mnist

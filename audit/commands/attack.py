@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from audit.engine.where import Where
 
 OPTIONS: list[Callable[[Callable[..., Any]], Callable[..., Any]]] = [
-    click.option("--data-root", type=click.Path(path_type=Path), help="Folder of data sets."),
+    click.option("--data-root", type=click.Path(path_type=Path), help="Folder that holds data sets."),
     click.option("--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True,
                  help="Folder that holds run directories."),
     click.option("--show-records", is_flag=True, help="Show real images of the most exposed records in the PDF."),
@@ -36,11 +36,13 @@ def with_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @with_fields(Lira)
 @with_options
 def lira(**flags: Any) -> int:
-    """Likelihood-ratio attack: shadow condensations tell how a record changes what is released.
+    """Run the likelihood-ratio attack (LiRA) with shadow condensations.
 
-    --level model attacks a network trained on the synthetic set, --level set the set itself. Audits of one condensation
-    in one --out folder share its runs. Ends with the path of a PDF. The same command resumes after an interruption.
-    With --synthetic and --members the sets of somebody else are tested, and all condensations are for learning.
+    With --level model the adversary sees a network trained on the synthetic set, with --level set the set itself.
+    Audits of the same condensation in the same --out folder share its runs. The last line printed is the path of a
+    PDF. To resume after an interruption, run the same command again. With --synthetic and --members, sets made by
+    somebody else are audited, and all condensations are used to fit the attack. With --scores nothing is condensed:
+    models that you trained yourself are audited from a table of their signals.
     """
     return _run(build(Lira, flags), flags)
 
@@ -49,9 +51,9 @@ def lira(**flags: Any) -> int:
 @with_fields(Rmia)
 @with_options
 def rmia(**flags: Any) -> int:
-    """Robust membership inference (Zarifzadeh et al.): compares records with each other, so few shadows do.
+    """Run robust membership inference (RMIA, Zarifzadeh et al.), which needs few shadow condensations.
 
-    Takes the options of `audit lira`; --set attack.online=false for the offline variant.
+    Takes the options of `audit lira`, --scores among them. --set attack.online=false selects the offline variant.
     """
     return _run(build(Rmia, flags), flags)
 
@@ -60,9 +62,11 @@ def rmia(**flags: Any) -> int:
 @with_fields(Loss)
 @with_options
 def loss(**flags: Any) -> int:
-    """Loss-threshold attack, by the two protocols of Dong et al.
+    """Run the loss-threshold attack under the two protocols of Dong et al.
 
-    Table 2: members against non-members. Table 1 (with --init real): initialisation members against other members.
+    Table 2 compares members with non-members. Table 1 (with --init real) compares the members that initialised the
+    synthetic images with other members. With --scores, a model of your own is audited from its losses, without any
+    shadow model.
     """
     return _run(build(Loss, flags), flags)
 
@@ -71,10 +75,11 @@ def loss(**flags: Any) -> int:
 @with_fields(GanLeak)
 @with_options
 def gan_leak(**flags: Any) -> int:
-    """GAN-leak: how well a released generator reconstructs a record, for methods that release one.
+    """Run GAN-leak: how well a released generator reconstructs a record.
 
-    --set attack.calibration=reference takes off what generators without the record reach; the default is LiRA over
-    shadow generators. --set attack.starts and attack.steps say how long it looks for a code.
+    For methods that release a generator. --set attack.calibration=reference subtracts the reconstruction error of
+    generators trained without the record; the default is LiRA over shadow generators. --set attack.starts and
+    attack.steps set how long the attack searches for a latent code.
     """
     return _run(build(GanLeak, flags), flags)
 
@@ -112,6 +117,7 @@ def check_limits(flags: dict[str, Any]) -> tuple[float, ...]:
 
 def _for_people(report: Any) -> str:
     from reports.words.coin_test import describe_coin_test
+    from reports.words.groups import lines_of_groups
     from reports.words.intervals import bracketed
     from reports.words.rounding import down, percent, up
 
@@ -149,9 +155,5 @@ def _for_people(report: Any) -> str:
         f"{protocol.num_seeds} runs{bracketed(protocol.interval_unit)}"
         for protocol in report.protocols
     ]
-    lines += [
-        f"{group.name:<15}{group.num_records} records, AUC {group.auc:.4f} [{group.auc_interval[0]:.4f}, "
-        f"{group.auc_interval[1]:.4f}]{said}, ε ≥ {down(group.epsilon.lower)}"
-        for group in report.groups
-    ]
+    lines += lines_of_groups(report.groups, said)
     return "\n".join([*lines, "", report.pdf])

@@ -12,8 +12,8 @@ from condensers.errors import BadConfig
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path), default=Path("privacy.toml"))
-@click.option("--update", is_flag=True, help="Record the figures that are found now; prints what changed.")
-@click.option("--seed", type=int, help="Instead of the seed in the file.")
+@click.option("--update", is_flag=True, help="Record the present figures and print what changed.")
+@click.option("--seed", type=int, help="Use this seed instead of the one in the file.")
 @with_workers
 @click.option(
     "--out",
@@ -24,10 +24,10 @@ from condensers.errors import BadConfig
 )
 @click.option("--json", "as_json", is_flag=True, help="Print check.json.")  # fmt: skip
 def check(file: Path, **flags: Any) -> int:
-    """Test the guarantees of a file, and that no recorded figure has got worse.
+    """Test the guarantees in FILE, and that no recorded figure has become worse.
 
-    One false-alarm rate holds for the whole file. Exit 4: refuted or worse; 3: unfinished; 1: a crash, which is no
-    finding. `audit init` writes a file to start from.
+    The false-alarm rate holds for the whole file. Exit 4: a guarantee is refuted or a figure is worse; 3: unfinished;
+    1: a crash, which is not a finding. `audit init` writes an example file.
     """
     from dataclasses import replace
 
@@ -40,8 +40,8 @@ def check(file: Path, **flags: Any) -> int:
     executor = executor_of(flags)
     gate, out = read_gate(file), flags["out"]
     if flags["seed"] is not None:
-        if flags["seed"] < 0:
-            raise BadConfig(f"--seed {flags['seed']}: must be 0 or more")
+        if not 0 <= flags["seed"] < 1 << 63:
+            raise BadConfig(f"--seed {flags['seed']}: must lie in 0…2^63 − 1")
         gate = replace(gate, seed=flags["seed"])
     with explain_failure(out):
         out.mkdir(parents=True, exist_ok=True)

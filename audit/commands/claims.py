@@ -7,6 +7,9 @@ import click
 
 from audit.commands.workers import executor_of, with_workers
 from condensers.errors import BadConfig
+from condensers.spelling import did_you_mean
+
+MOST_SEED = 1 << 62  # each test counts on from it
 
 
 @click.command()
@@ -16,14 +19,14 @@ from condensers.errors import BadConfig
     type=click.Choice(["quick", "full"]),
     default="quick",
     show_default=True,
-    help="Minutes, or the published numbers of shadows.",
+    help="quick: minutes; full: the published numbers of shadows.",
 )
 @click.option(
     "--seed",
     type=int,
     default=3,
     show_default=True,
-    help="Seed of everything; the attack on sets was designed while looking at seed 0.",
+    help="Seed of all random numbers. The attack on sets was designed while looking at seed 0.",
 )
 @with_workers
 @click.option(
@@ -33,13 +36,13 @@ from condensers.errors import BadConfig
     show_default=True,
     help="Folder that holds run directories.",
 )
-@click.option("--details", is_flag=True, help="Everything about each claim, not the summary table.")
+@click.option("--details", is_flag=True, help="Print all details of each claim instead of the summary table.")
 @click.option("--json", "as_json", is_flag=True, help="Print findings as JSON.")  # fmt: skip
 def claims(name: str | None, scale: str, seed: int, out: Path, details: bool, as_json: bool, **workers: Any) -> int:
-    """The ledger of published claims: who says what, and what a test of it found.
+    """List published claims about the privacy of condensation, with the result of testing each.
 
-    Without --run it prints what was found in --out, or else what the authors found. Exit 0 whatever the verdicts: a
-    contradicted claim of a paper is a result, not a failure.
+    Without --run it prints the findings in --out, or else those recorded with this package. Exits 0 whatever the
+    verdicts: a contradicted claim is a result, not a failure.
     """
     import json
     from dataclasses import asdict
@@ -47,8 +50,10 @@ def claims(name: str | None, scale: str, seed: int, out: Path, details: bool, as
     from audit.claims.run import CLAIMS, read_findings, run_claim
     from audit.engine.progress import on_stderr
 
+    if not 0 <= seed <= MOST_SEED:
+        raise BadConfig(f"--seed {seed}: must lie in 0…{MOST_SEED}")
     if name is not None and name != "all" and name not in CLAIMS:
-        raise BadConfig(f"--run {name}: no such claim; there are {', '.join(CLAIMS)}")
+        raise BadConfig(f"--run {name}: no such claim; there are {', '.join(CLAIMS)}{did_you_mean(name, CLAIMS)}")
     if name is None:
         shown = read_findings(out)
     else:

@@ -11,25 +11,27 @@ from condensers.errors import BadConfig
 
 @click.command()
 @click.option("--dataset", default="digits", show_default=True, help="Name (`audit data`), .npz file or folder.")
-@click.option("--records", type=int, help="Class-balanced pool of this many records; default: all.")
-@click.option("--sets", type=int, default=1, show_default=True, help="Sets to be made, each with coins of its own.")
+@click.option("--records", type=int, help="Use a class-balanced pool of this many records. Default: all.")
+@click.option("--sets", type=int, default=1, show_default=True, help="Number of sets, each with its own coins.")
 @click.option(
     "--audited",
     metavar="N|FILE",
-    help="Coins for so many records, drawn class by class, or for those in a file; all others are in every set.",
+    help="Audit this many records, drawn class by class, or those listed in a file; all others are in every set.",
 )
-@click.option("--seed", type=int, help="Draw from this seed, to repeat an example; default: the operating system.")
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="The file of coins; must not exist yet.")
+@click.option("--seed", type=int, help="Draw from this seed, to repeat an example. Default: operating-system entropy.")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="File for the coins; must not exist yet.")
 @click.option(
-    "--export", type=click.Path(path_type=Path), help="Also write the members of each set, x and y, as .npz here."
+    "--export",
+    type=click.Path(path_type=Path),
+    help="Also write the members of each set (x and y) as .npz into this folder.",
 )
-@click.option("--data-root", type=click.Path(path_type=Path), help="Folder of data sets.")
+@click.option("--data-root", type=click.Path(path_type=Path), help="Folder that holds data sets.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def coins(**flags: Any) -> int:
-    """Draw, for every record, a fair coin for each set: the records that somebody else is to condense.
+    """Draw a fair coin for every record and set, to choose which records somebody else condenses.
 
-    Hand over the members, keep the file, and audit what comes back: `audit lira --level set --synthetic SET --members
-    FILE`, `audit visual --synthetic SET --members FILE`.
+    Give the members to whoever makes the set, keep the file, and audit the result with `audit lira --level set
+    --synthetic SET --members FILE` or `audit visual --synthetic SET --members FILE`.
     """
     import secrets
 

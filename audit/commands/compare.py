@@ -13,7 +13,7 @@ from audit.specs.options import build, with_fields
 @with_fields(Compare)
 @with_options
 def compare(**flags: Any) -> int:
-    """Draw all attacks and levels on one log-log ROC, with the number of shadows that each was given.
+    """Compare attacks and levels on the same condensations, on one log-log ROC.
 
     Bounds are corrected for the number of attacks compared; exit 4 if one of them exceeds --claim or --fail-above.
     """

@@ -14,16 +14,16 @@ from audit.specs.options import build, with_fields
 @click.command()
 @with_fields(Condense)
 @click.option(
-    "--out", type=click.Path(path_type=Path), required=True, help="Folder of the release; must hold none yet."
+    "--out", type=click.Path(path_type=Path), required=True, help="Folder for the release; must not hold one yet."
 )
-@click.option("--data-root", type=click.Path(path_type=Path), help="Folder of data sets.")
+@click.option("--data-root", type=click.Path(path_type=Path), help="Folder that holds data sets.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def condense(out: Path, data_root: Path | None, as_json: bool, **flags: Any) -> int:
     """Condense all records once and write the set with its label: safetensors, .npz, .pt and a picture.
 
-    With --members, the half of them that fair coins chose: a set to audit, as if somebody else had made it.
-    A private method's noise comes from the operating system, and the ε that was spent stands on the label. The same
-    command goes on after an interruption.
+    With --members, only the records that fair coins chose are condensed, so that the set can be audited as if somebody
+    else had made it. A private method's noise comes from the operating system, and the label states the ε that was
+    spent. To resume after an interruption, run the same command again.
     """
     spec = build(Condense, flags)
     from audit.engine.where import Where

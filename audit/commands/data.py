@@ -10,21 +10,21 @@ from audit.data.catalog import BY_NAME, DATASETS, DEFAULT_ROOT, ROOT_VARIABLE, r
 from condensers.errors import BadConfig
 
 
-@click.command(short_help="The data sets, whether they are here, how to get them.")
+@click.command(short_help="List, check or download data sets.")
 @click.argument("dataset", required=False)
 @click.option(
     "--data-root",
     type=click.Path(path_type=Path),
     help=f"Folder that holds data sets. [default: ${ROOT_VARIABLE}, else {DEFAULT_ROOT}]",
 )
-@click.option("--records", type=int, help="With DATASET: a class-balanced pool of so many records.")
-@click.option("--get", "wanted", metavar="NAME", help="Download a set into the data root, checksummed.")
+@click.option("--records", type=int, help="With DATASET: load a class-balanced pool of this many records.")
+@click.option("--get", "wanted", metavar="NAME", help="Download a data set into the data root and verify its checksum.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def data(dataset: str | None, data_root: Path | None, records: int | None, wanted: str | None, as_json: bool) -> None:
-    """List the data sets, whether they are here and how to get them.
+    """List the data sets, whether they are installed and how to get them.
 
-    With DATASET (a name, an .npz file or a folder of class folders), load and check it as an audit would, and say
-    what it holds.
+    With DATASET (a name, an .npz file or a folder of class folders), load and check it as an audit would, and describe
+    its contents.
     """
     if wanted is not None and dataset is not None:
         raise BadConfig(f"--get {wanted}: give either --get or DATASET, not both")

@@ -1,44 +1,27 @@
 """`audit epsilon`: the estimators for anyone's table of scores."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
-from audit.statistics.estimators.coin_curve import refute_curve_from_coins
-from audit.statistics.estimators.curve import CurveTest, refute_curve
-from audit.statistics.estimators.evidence import RecordEvidence, RunEvidence
-from audit.statistics.estimators.named import FOR_RECORDS, FOR_RUNS
-from audit.statistics.estimators.single_run import splits_one_run
-from audit.statistics.estimators.table import Columns, read_evidence
-from audit.statistics.estimators.thresholds import Fixed, Grid, MedianOfSplits, Split, ThresholdChoice
-from condensers.errors import BadConfig
-from reports.records.coin_test import CoinTest
-from reports.records.schema import EpsilonBound, dump
-from reports.words.coin_test import describe_coin_test
-from reports.words.rounding import down, up
-
-NEEDS_DELTA = ("gaussian", "family", "one-run-fdp")
+ESTIMATORS = (
+    "clopper-pearson", "gaussian", "bayesian", "paper-style", "family", "one-run", "one-run-dp", "one-run-fdp",
+)  # fmt: skip
 REFUTED = 4
-
-
-@dataclass(frozen=True, kw_only=True)
-class EpsilonTable:
-    """What `--json` prints."""
-
-    bounds: tuple[EpsilonBound, ...]
-    curve_test: CurveTest | CoinTest | None
-    notes: tuple[str, ...]
 
 
 @click.command(short_help="Empirical epsilon of anyone's table of scores.")
 @click.argument("scores", type=click.Path(path_type=Path))
-@click.option("--score-column", default="score", show_default=True, help="Higher = member.")
-@click.option("--member-column", default="member", show_default=True, help="true, false, 1 or 0.")
-@click.option("--run-column", default="run", show_default=True, help="Which condensation a row was scored against.")
-@click.option("--record-column", default="record", show_default=True, help="Which record was scored.")
+@click.option("--score-column", default="score", show_default=True, help="Column of scores; higher means member.")
+@click.option("--member-column", default="member", show_default=True, help="Column of membership: true, false, 1 or 0.")
+@click.option(
+    "--run-column",
+    default="run",
+    show_default=True,
+    help="Column that says which condensation a row was scored against.",
+)
+@click.option("--record-column", default="record", show_default=True, help="Column that says which record was scored.")
 @click.option(
     "--unit",
     type=click.Choice(["run", "record"]),
@@ -48,13 +31,20 @@ class EpsilonTable:
 @click.option("--confidence", type=float, default=0.95, show_default=True)
 @click.option(
     "--estimator",
-    type=click.Choice(["all", *FOR_RUNS, "family", *FOR_RECORDS]),
+    type=click.Choice(["all", *ESTIMATORS]),
     default="all",
     show_default=True,
 )
-@click.option("--threshold", default="split", show_default=True, help="split, median, grid, or fixed:X.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Draws the parts of a split.")
-@click.option("--tries", type=int, default=1, show_default=True, help="Attacks, levels and records tried in all.")
+@click.option(
+    "--threshold",
+    default="split",
+    show_default=True,
+    help="How the threshold is chosen: split, median, grid, or fixed:X.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the split.")
+@click.option(
+    "--tries", type=int, default=1, show_default=True, help="Number of attacks, levels and records tried in total."
+)
 @click.option("--rate", type=float, help="Claimed sampling rate, for the family bound.")
 @click.option("--steps", type=int, help="Claimed number of steps, for the family bound.")
 @click.option("--sigma", type=float, help="Claimed noise multiplier: tests the claim's whole trade-off curve.")
@@ -71,7 +61,7 @@ def epsilon(
     as_json: bool,
     **options: Any,
 ) -> int:
-    """Lower bounds on epsilon from SCORES, a Parquet or CSV file with one row per scored trial.
+    """Compute lower bounds on epsilon from SCORES, a Parquet or CSV file with one row per scored trial.
 
     \b
     audit epsilon scores.parquet --unit record
@@ -79,126 +69,12 @@ def epsilon(
 
     Exit 4 when the claimed curve is refuted.
     """
+    from audit.commands.epsilon_table import describe, estimate, parse_choice
+    from audit.statistics.estimators.table import Columns, read_evidence
+    from reports.records.schema import dump
+
     choice = parse_choice(threshold, seed)
     names = Columns(score=score_column, member=member_column, run=run_column, record=record_column)
     result = estimate(read_evidence(scores, names, unit=unit), choice, **options)
-    click.echo(dump(result) if as_json else _describe(result), nl=not as_json)
+    click.echo(dump(result) if as_json else describe(result), nl=not as_json)
     return REFUTED if result.curve_test is not None and result.curve_test.refuted else 0
-
-
-def parse_choice(text: str, seed: int) -> ThresholdChoice:
-    if seed < 0:
-        raise BadConfig(f"--seed {seed}: must be at least 0")
-    match text.split(":", 1):
-        case ["split"]:
-            return Split(seed=seed)
-        case ["median"]:
-            return MedianOfSplits(seed=seed)
-        case ["grid"]:
-            return Grid()
-        case ["fixed", number]:
-            try:
-                return Fixed(threshold=float(number))
-            except ValueError:
-                raise BadConfig(f"--threshold {text}: {number!r} is not a number; write fixed:0.5") from None
-        case _:
-            raise BadConfig(f"--threshold {text}: allowed are split, median, grid and fixed:X")
-
-
-def estimate(
-    evidence: RunEvidence | RecordEvidence,
-    choice: ThresholdChoice,
-    *,
-    estimator: str,
-    delta: float,
-    confidence: float,
-    tries: int,
-    rate: float | None,
-    steps: int | None,
-    sigma: float | None,
-) -> EpsilonTable:
-    """The chosen estimators on one body of evidence, and the test of the claimed curve if there is a claim."""
-    claimed = rate is not None or steps is not None or sigma is not None
-    if claimed and (rate is None or steps is None):
-        raise BadConfig("--rate, --steps and --sigma describe one claim: give at least --rate and --steps")
-    if estimator == "family" and not claimed:
-        raise BadConfig("--estimator family needs the claimed --rate and --steps")
-    available = FOR_RUNS if isinstance(evidence, RunEvidence) else FOR_RECORDS
-    chosen = list(available) if estimator == "all" else [estimator]
-    if estimator == "all" and claimed and available is FOR_RUNS:
-        chosen.append("family")
-    notes = ["all scores are equal: they say nothing about membership"] if _all_equal(evidence) else []
-    if estimator == "all" and delta == 0.0:
-        notes += [f"{name} left out: it needs delta > 0" for name in chosen if name in NEEDS_DELTA]
-        chosen = [name for name in chosen if name not in NEEDS_DELTA]
-    if estimator == "all" and splits_one_run(evidence, choice):
-        notes.append("one-run-fdp left out: it cannot split the records of a single run; give --threshold grid")
-        chosen = [name for name in chosen if name != "one-run-fdp"]
-    settings = {"delta": delta, "confidence": confidence, "choice": choice, "num_tries": tries}
-    bounds = [_bound(name, evidence, rate, steps, settings) for name in chosen]
-    if sum(bound.kind == "bound" for bound in bounds) > 1:
-        notes.append(
-            "each bound holds on its own, under its own assumptions; to report the largest of k, give --tries k"
-        )
-    test = None
-    if sigma is not None:
-        test = _test_claim(evidence, choice, confidence, tries, rate, steps, sigma)
-    return EpsilonTable(bounds=tuple(bounds), curve_test=test, notes=tuple(notes))
-
-
-def _all_equal(evidence: RunEvidence | RecordEvidence) -> bool:
-    if isinstance(evidence, RecordEvidence):
-        return bool(np.ptp(evidence.scores) == 0.0)
-    return bool(np.ptp(np.concatenate([evidence.member_scores, evidence.non_member_scores])) == 0.0)
-
-
-def _bound(name: str, evidence: Any, rate: Any, steps: Any, settings: dict[str, Any]) -> EpsilonBound:
-    if name == "family":
-        from audit.statistics.estimators.family import bound_epsilon_family
-
-        return bound_epsilon_family(evidence, sampling_rate=rate, steps=steps, **settings)
-    return (FOR_RUNS | FOR_RECORDS)[name](evidence, **settings)
-
-
-def _test_claim(
-    evidence: Any, choice: ThresholdChoice, confidence: float, tries: int, rate: Any, steps: Any, sigma: float
-) -> CurveTest | CoinTest:
-    from audit.accounting.curve import tradeoff_curve
-    from audit.accounting.events import subsampled_gaussian
-
-    event = subsampled_gaussian(sampling_rate=rate, noise_multiplier=sigma, steps=steps)
-    refute = refute_curve_from_coins if isinstance(evidence, RecordEvidence) else refute_curve
-    return refute(evidence, tradeoff_curve(event), confidence=confidence, choice=choice, num_tries=tries)
-
-
-def _describe(result: EpsilonTable) -> str:
-    first = result.bounds[0]
-    lines = [
-        f"{first.num_trials} tested trials ({first.unit}s), delta {first.delta:g}, confidence {first.confidence:g}, "
-        f"tries {first.num_tries}; threshold {first.threshold_choice}",
-        f"{'estimator':<16}{'epsilon':>10}{'ceiling':>10}  what it is",
-    ]
-    for bound in result.bounds:
-        sign = "~" if bound.kind == "no bound" else ">="
-        what = {"bound": "lower bound", "credible": "credible, not a confidence bound", "no bound": "no bound"}
-        extra = "; ".join(bound.assumptions[-1:]) if bound.estimator in NEEDS_DELTA else ""
-        figure = f"{sign} {down(bound.lower, 3)}"
-        lines.append(
-            f"{bound.estimator:<16}{figure:>10}{down(bound.ceiling, 3):>10}  {what[bound.kind]}"
-            + (f", if {extra}" if extra else "")
-        )
-    if result.curve_test is not None:
-        lines.append(_describe_test(result.curve_test))
-    if all(bound.kind != "bound" or bound.lower == 0.0 for bound in result.bounds):
-        lines.append("no positive epsilon is certified: no evidence of a leak, which is no evidence of privacy")
-    return "\n".join([*lines, *(f"note: {note}" for note in result.notes)])
-
-
-def _describe_test(test: CurveTest | CoinTest) -> str:
-    if isinstance(test, CoinTest):
-        return f"claimed curve: {'REFUTED' if test.refuted else 'NOT REFUTED'}, {describe_coin_test(test)}"
-    return (
-        f"claimed curve: {'REFUTED' if test.refuted else 'NOT REFUTED'}, p <= {test.p_value:.3g}; at FPR up to "
-        f"{up(test.false_positive_upper, 4)} the claim needs FNR >= {down(test.allowed_false_negative_rate, 4)}, "
-        f"observed FNR up to {up(test.false_negative_upper, 4)}"
-    )

@@ -13,7 +13,7 @@ from audit.specs.options import build, with_fields
 @with_fields(Adversaries)
 @with_options
 def adversaries(**flags: Any) -> int:
-    """LiRA under every adversary of a grid: randomness known or not × who is in doubt × level set or model.
+    """Run LiRA under a grid of adversaries: randomness known or unknown, records in doubt, level set or model.
 
     Every cell is an audit with a run directory of its own, shared with other audits in --out. Bounds are corrected for
     the number of cells; exit 4 if one of them exceeds --claim or --fail-above. The same command resumes.
@@ -28,7 +28,7 @@ def adversaries(**flags: Any) -> int:
 @with_fields(Sweep)
 @with_options
 def sweep(**flags: Any) -> int:
-    """LiRA over one size at a time (pool, records in doubt, steps, images per class, runs), all others as given.
+    """Run LiRA over one size at a time: pool, records in doubt, steps, images per class or runs.
 
     Every cell is an audit with a run directory of its own, shared with other audits in --out. Bounds are corrected for
     the number of cells; exit 4 if one of them exceeds --claim or --fail-above. The same command resumes.

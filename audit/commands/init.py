@@ -9,7 +9,7 @@ from condensers.errors import BadInput
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path), default=Path("."))
-@click.option("--force", is_flag=True, help="Replace files that are there.")
+@click.option("--force", is_flag=True, help="Replace existing files.")
 def init(folder: Path, force: bool) -> int:
     """Write privacy.toml and a GitHub Actions workflow into FOLDER."""
     from audit.engine.store import explain_failure, write_text
@@ -18,7 +18,7 @@ def init(folder: Path, force: bool) -> int:
     files = {folder / "privacy.toml": GATE, folder / ".github" / "workflows" / "privacy.yml": WORKFLOW}
     for path in files:
         if path.exists() and not force:
-            raise BadInput(f"{path} is there already; --force replaces it")
+            raise BadInput(f"{path} already exists; --force replaces it")
     for path, text in files.items():
         with explain_failure(path):
             path.parent.mkdir(parents=True, exist_ok=True)

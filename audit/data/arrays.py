@@ -1,11 +1,13 @@
 """A user's own `.npz`, and CIFAR-10 kept as one: uint8, or floats in [0, 1]; nothing pickled is ever loaded."""
 
+import math
 import zipfile
 import zlib
 from pathlib import Path
 
 import numpy as np
 
+from audit.data.limits import check_unpacked, read_npz_headers
 from audit.data.sniff import describe_file
 from audit.data.source import Source, check_lengths, source_of_bytes
 from condensers.errors import BadData
@@ -21,8 +23,11 @@ CHANNELS = (1, 3)
 def read(path: Path, split: str) -> Source | None:
     """The split of an archive; None if it has no test split. The training labels say how many classes there are."""
     if not zipfile.is_zipfile(path):
-        raise BadData(f"{path}: is {describe_file(path)}, not an .npz archive; save one with numpy.savez")
+        found = describe_file(path)
+        what = "the archive is cut off or damaged" if found == "a zip archive" else f"is {found}, not an .npz archive"
+        raise BadData(f"{path}: {what}; save one with numpy.savez")
     try:
+        _check_size(path)
         with np.load(path, allow_pickle=False) as archive:
             return _read_split(path, archive, split)
     except MemoryError as error:
@@ -30,6 +35,18 @@ def read(path: Path, split: str) -> Source | None:
     except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
         reason = "holds Python objects, which are never loaded" if "pickle" in str(error) else "is damaged"
         raise BadData(f"{path}: {reason}; save plain arrays with numpy.savez") from error
+
+
+def _check_size(path: Path) -> None:
+    """What is to be loaded must fit: the arrays as they are, and the records once more as single-precision numbers."""
+    headers = read_npz_headers(path)
+    wanted = {name for pairs in KEYS.values() for images, labels in pairs.items() for name in (images, *labels)}
+    arrays = {name: header for name, header in headers.items() if name in wanted}
+    check_unpacked(
+        path,
+        sum(header.num_bytes for header in arrays.values()),
+        sum(header.num_bytes + 4 * math.prod(header.shape) for header in arrays.values()),
+    )
 
 
 def _read_split(path: Path, archive: np.lib.npyio.NpzFile, split: str) -> Source | None:

@@ -61,7 +61,7 @@ def read_attribute(path: Path, attribute: str) -> dict[str, bool]:
             raise BadData(f"{path}: line {number} does not hold a picture and {len(names)} values of 1 or -1")
         values[picture] = fields[column] == "1"
     if lines[0].strip() != str(len(values)):
-        raise BadData(f"{path}: announces {lines[0].strip()[:20]} pictures but lists {len(values)}; fetch it again")
+        raise BadData(f"{path}: announces {lines[0].strip()[:20]} pictures but lists {len(values)}; download it again")
     return values
 
 
@@ -88,4 +88,4 @@ def _read_lines(path: Path) -> list[str]:
     try:
         return path.read_text(encoding="ascii").splitlines()
     except UnicodeDecodeError as error:
-        raise BadData(f"{path}: not a list in plain text; fetch it again") from error
+        raise BadData(f"{path}: not a list in plain text; download it again") from error

@@ -62,7 +62,7 @@ def _read_binary(path: Path) -> tuple[np.ndarray, np.ndarray]:
     if content.size == 0 or content.size % (1 + NUM_VALUES):
         raise BadData(
             f"{path}: {content.size} bytes are not whole records of {1 + NUM_VALUES}; "
-            f"it is truncated or {describe_file(path)}: fetch it again"
+            f"it is truncated or {describe_file(path)}: download it again"
         )
     records = content.reshape(-1, 1 + NUM_VALUES)
     return records[:, 1:], records[:, 0]
@@ -86,7 +86,7 @@ def _read_python_batch(path: Path) -> tuple[np.ndarray, np.ndarray]:
                 after_true = opcode.name == "NEWTRUE"
     except (ValueError, UnicodeError, OverflowError) as error:
         raise BadData(
-            f"{path}: is {describe_file(path)}, truncated or not a batch of CIFAR-10; fetch it again, "
+            f"{path}: is {describe_file(path)}, truncated or not a batch of CIFAR-10; download it again, "
             "or take the binary version (audit data --get cifar10)"
         ) from error
     if fortran_order or not labels or len(pixels) % NUM_VALUES:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from audit.data.catalog import BY_NAME
 from condensers.errors import BadConfig, BadInput
+from condensers.spelling import did_you_mean
 
 TIMEOUT_SECONDS = 20
 PIECE = 1 << 20
@@ -32,7 +33,9 @@ class RemoteFile:
 def list_files(dataset: str) -> tuple[RemoteFile, ...]:
     """What has to be fetched for a set."""
     if dataset not in BY_NAME:
-        raise BadConfig(f"--get {dataset}: unknown; there are {', '.join(BY_NAME)}")
+        raise BadConfig(
+            f"--get {dataset}: no such data set; there are {', '.join(BY_NAME)}{did_you_mean(dataset, BY_NAME)}"
+        )
     match dataset:
         case "mnist" | "fashion-mnist":
             from torchvision.datasets import MNIST, FashionMNIST

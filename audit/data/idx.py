@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from audit.data.sniff import describe_bytes
+from audit.data.sniff import describe_bytes, describe_file
 from audit.data.source import Source, check_lengths, source_of_bytes
 from condensers.errors import BadData
 
@@ -21,6 +21,7 @@ STEMS = {"train": "train", "test": "t10k"}
 UNSIGNED_BYTE = 8
 NUM_CLASSES = 10
 RECORD_SHAPE = (28, 28)
+MOST_BYTES = 256 << 20  # the largest file of either set has 45 MiB
 
 # sha256 of the unpacked label file, train and test
 LABELS_OF = {
@@ -71,17 +72,20 @@ def find_file(folder: Path, split: str, kind: str) -> Path | None:
 
 def read_bytes(path: Path) -> bytes:
     """The content, unpacked where the name ends in .gz."""
-    content = path.read_bytes()
     if path.suffix != ".gz":
-        return content
+        return path.read_bytes()
     try:
-        return gzip.decompress(content)
+        with gzip.open(path) as archive:
+            content = archive.read(MOST_BYTES + 1)
     except EOFError as error:
-        raise BadData(f"{path}: the gzip archive is truncated; fetch it again") from error
+        raise BadData(f"{path}: the gzip archive is truncated; download it again") from error
     except (OSError, zlib.error, struct.error) as error:
-        kind = describe_bytes(content)
+        kind = describe_file(path)
         what = "a damaged gzip archive" if kind == "a gzip archive" else f"{kind}, not a gzip archive"
-        raise BadData(f"{path}: is {what}; fetch it again") from error
+        raise BadData(f"{path}: is {what}; download it again") from error
+    if len(content) > MOST_BYTES:
+        raise BadData(f"{path}: unpacks to more than {MOST_BYTES >> 20} MiB, which no idx file of this set does")
+    return content
 
 
 def read_idx(path: Path, num_dimensions: int) -> np.ndarray:
@@ -95,10 +99,10 @@ def read_idx(path: Path, num_dimensions: int) -> np.ndarray:
         )
     start = 4 + 4 * num_dimensions
     if len(content) < start:
-        raise BadData(f"{path}: ends within its header; fetch it again")
+        raise BadData(f"{path}: ends within its header; download it again")
     shape = struct.unpack(f">{num_dimensions}I", content[4:start])
     if len(content) - start != math.prod(shape):
         raise BadData(
-            f"{path}: announces {'×'.join(map(str, shape))} bytes but holds {len(content) - start}; fetch it again"
+            f"{path}: announces {'×'.join(map(str, shape))} bytes but holds {len(content) - start}; download it again"
         )
     return np.frombuffer(content, dtype=np.uint8, offset=start).reshape(shape)

@@ -4,7 +4,6 @@ Pixels come to [−1, 1] by the fixed (x − .5)/.5, never by statistics of the 
 any mechanism has added its noise.
 """
 
-import difflib
 import hashlib
 import math
 import os
@@ -21,6 +20,7 @@ from audit.data.catalog import BY_NAME, describe_absence, resolve_root, search
 from audit.data.source import MIN_PER_CLASS, Source, check_labels
 from condensers.errors import BadConfig, BadData
 from condensers.pool import Pool
+from condensers.spelling import did_you_mean
 
 ROWS_AT_ONCE = 2048
 
@@ -96,6 +96,8 @@ def _open(dataset: str, data_root: Path | None, split: str) -> tuple[str, Source
         if found.path is None:
             raise BadData(describe_absence(entry, found))
         return dataset, entry.read(found.path, split)
+    if not dataset.strip():
+        raise BadData("--dataset: is empty; give a name, an .npz file or a folder of class folders")
     path = Path(dataset).expanduser()
     if path.is_dir():
         return f"{_file_safe(path.resolve().name)}-folder", folders.read(path, split)
@@ -103,9 +105,10 @@ def _open(dataset: str, data_root: Path | None, split: str) -> tuple[str, Source
         if path.suffix.lower() != ".npz":
             raise BadData(f"--dataset {dataset}: a file must be an .npz archive, or give a folder of class folders")
         return _file_safe(path.name), arrays.read(path, split)
-    near = difflib.get_close_matches(dataset.lower(), BY_NAME, n=1)
-    hint = f"; did you mean {near[0]}?" if near else ""
-    raise BadData(f"--dataset {dataset}: no file, no folder and none of {', '.join(BY_NAME)}{hint}")
+    raise BadData(
+        f"--dataset {dataset}: no such file or folder, and not one of {', '.join(BY_NAME)}"
+        f"{did_you_mean(dataset, BY_NAME)}"
+    )
 
 
 def _build_pool(name: str, source: Source, rows: np.ndarray) -> Pool:

@@ -1,5 +1,8 @@
 """Picture files, read one by one."""
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +13,15 @@ from condensers.errors import BadData
 
 GREY_MODES = ("L", "1")
 COLOUR_MODES = ("RGB", "P")
+MOST_PIXELS = 1 << 24
 
 
 def open_picture(path: Path) -> Image.Image:
     """The decoded picture: mode L or RGB."""
     try:
-        with Image.open(path) as picture:
+        with _no_warnings(), Image.open(path) as picture:
+            if picture.width * picture.height > MOST_PIXELS:
+                raise BadData(f"{path}: has {picture.width}×{picture.height} pixels; at most {MOST_PIXELS} are read")
             if picture.mode not in GREY_MODES + COLOUR_MODES:
                 raise BadData(f"{path}: pictures of mode {picture.mode} are not read; save it as 8-bit grey or RGB")
             return picture.convert("L" if picture.mode in GREY_MODES else "RGB")
@@ -25,6 +31,14 @@ def open_picture(path: Path) -> Image.Image:
         raise BadData(f"{path}: no permission to read it") from error
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise BadData(f"{path}: not a picture that can be read, but {describe_file(path)}, or it is damaged") from error
+
+
+@contextmanager
+def _no_warnings() -> Iterator[None]:
+    """Pillow warns of large pictures, which are refused anyway."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+        yield
 
 
 def centre_square(picture: Image.Image, size: int) -> Image.Image:

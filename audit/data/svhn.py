@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import numpy as np
-from scipy.io import loadmat
 
 from audit.data.sniff import describe_file
 from audit.data.source import Source, check_lengths, source_of_bytes
@@ -18,16 +17,18 @@ def find(folder: Path) -> Path | None:
 
 
 def read(folder: Path, split: str) -> Source | None:
+    from scipy.io import loadmat
+
     path = folder / f"{split}_32x32.mat"
     if not path.is_file():
         return None
     with path.open("rb") as file:
         if file.read(len(MAT_START)) != MAT_START:
-            raise BadData(f"{path}: is {describe_file(path)}, not a MATLAB 5.0 file; fetch it again")
+            raise BadData(f"{path}: is {describe_file(path)}, not a MATLAB 5.0 file; download it again")
     try:
         content = loadmat(path, variable_names=["X", "y"])
     except Exception as error:  # a damaged file can raise anything from within scipy
-        raise BadData(f"{path}: the MATLAB file is truncated or damaged; fetch it again") from error
+        raise BadData(f"{path}: the MATLAB file is truncated or damaged; download it again") from error
     images, labels = content.get("X"), content.get("y")
     if not isinstance(images, np.ndarray) or not isinstance(labels, np.ndarray):
         raise BadData(f"{path}: holds no arrays X and y")

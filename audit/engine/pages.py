@@ -7,10 +7,8 @@ from reports.documents.blocks import Document
 from reports.render.html import write_html
 from reports.render.pdf import write_figures, write_pdf
 
-FORMATS = ("pdf", "html")
 
-
-def write_pages(document: Document, directory: RunDirectory, formats: Sequence[str] = FORMATS) -> None:
+def write_pages(document: Document, directory: RunDirectory, formats: Sequence[str] = ("pdf", "html")) -> None:
     """Write the report of one run into its directory, and with the PDF its figures."""
     if "pdf" in formats:
         write_pdf(document, directory.pdf)

@@ -10,7 +10,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-PLAIN_SECONDS = 15.0
+PLAIN_SECONDS = 4.0
 # Share of the work before which the start of the workers would spoil an estimate of the time left.
 ESTIMATE_FROM = 0.05
 Tell = Callable[[str], None]
@@ -21,7 +21,7 @@ def on_stderr(line: str) -> None:
     print(f"audit: {line}", file=sys.stderr, flush=True)
 
 
-def unheard(line: str) -> None:
+def discard(line: str) -> None:
     """To nobody."""
 
 
@@ -39,10 +39,13 @@ def listening(tell: Tell) -> Iterator[None]:
 
 
 class ProgressBar:
-    """How far a group of shards is; `sizes` are their runs."""
+    """How far a group of shards is; `sizes` are their runs.
 
-    def __init__(self, title: str, sizes: dict[int, int]) -> None:
-        self._title, self._sizes = title, sizes
+    Where `announced` is false, as for work that is mostly done at once, the title is said with the first share only.
+    """
+
+    def __init__(self, title: str, sizes: dict[int, int], *, announced: bool = True) -> None:
+        self._title, self._sizes, self._announced = title, sizes, announced
         self._done = dict.fromkeys(sizes, 0.0)
         self._started = self._spoken = time.monotonic()
         self._bar: Progress | None = None
@@ -58,10 +61,11 @@ class ProgressBar:
                 TimeRemainingColumn(),
                 TextColumn("left"),
                 console=Console(stderr=True),
+                transient=not self._announced,
             )
             self._bar.start()
             self._task = self._bar.add_task(self._title, total=sum(self._sizes.values()))
-        else:
+        elif self._announced:
             _tell.get()(self._title)
         return self
 
@@ -84,4 +88,4 @@ class ProgressBar:
             share = completed / sum(self._sizes.values())
             left = (now - self._started) * (1 - share) / share if share >= ESTIMATE_FROM else None
             told = "" if left is None else f", about {left:.0f} s left"
-            _tell.get()(f"{share:.0%}{told}")
+            _tell.get()(f"{'' if self._announced else f'{self._title}: '}{share:.0%}{told}")

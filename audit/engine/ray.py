@@ -2,32 +2,24 @@
 
 What all units need (the pool of records) is loaded once by the driver and put once into the object store, with its
 SHA-256, which every worker checks. A task writes its file into a folder of its own and returns the bytes; the driver
-alone writes the run directory, so no shared file system is needed. Tasks are submitted as places become free, so the
-driver holds a few results at a time, however many units there are. When nothing is left to submit, units that are still
-running are started a second time on free places and the first result wins: units are idempotent, their bytes equal.
+alone writes the run directory, so no shared file system is needed (ray_driver.py, ray_tasks.py).
 """
 
 import contextlib
-import hashlib
 import logging
 import os
-import tempfile
-import time
+import socket
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from audit.engine.executor import OnProgress, Work
-from audit.engine.store import write_bytes
+from audit.engine.ray_driver import ClusterLost, Driver
 from condensers.errors import BadConfig, Incomplete
 
-POLL_SECONDS = 0.5
-REPORT_SECONDS = 1.0
-IN_ADVANCE = 2  # tasks submitted per place that the cluster has, so that no place waits for the driver
-MOST_COPIES = 2  # of one unit, at the end
-
-_loaded: dict[str, Any] = {}
+ANSWER_SECONDS = 5.0  # in which a head must accept a connection
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,8 +53,23 @@ class Ray:
     def run(self, work: Work, units: Sequence[int], folder: Path, on_progress: OnProgress) -> None:
         """Compute the units; Incomplete if the cluster is lost, finished units being kept."""
         ray = self._connect()
-        with _explained(ray):
-            _Driver(ray, self, work, folder, on_progress).compute(list(units))
+        # Ray prints to stdout which nodes it has lost; stdout is for results.
+        with _explained(ray), contextlib.redirect_stdout(sys.stderr):
+            options: dict[str, Any] = {"num_cpus": 1, "max_retries": self.max_retries, "max_calls": 0}
+            if self.gpus_per_task or work.device != "cpu":
+                options["num_gpus"] = self.gpus_per_task or 1.0
+            if self.memory_per_task is not None:
+                options["memory"] = self.memory_per_task
+            driver = Driver(
+                ray,
+                options,
+                head=_head_of(ray),
+                num_places=lambda: self._num_places(ray, work.device),
+                work=work,
+                folder=folder,
+                on_progress=on_progress,
+            )
+            driver.compute(list(units))
 
     def _num_places(self, ray: Any, device: str) -> int:
         here = ray.cluster_resources()
@@ -76,169 +83,73 @@ class Ray:
         """Connect once per process; Ray itself disconnects when the process ends."""
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        # What Ray's own threads have to say about lost connections is said in one line below.
+        os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
         try:
             import ray
         except ImportError:
             raise BadConfig("--executor ray: Ray is not installed; pip install 'condensation-audit[ray]'") from None
         if ray.is_initialized():
             return ray
+        address = self.address or os.environ.get("RAY_ADDRESS")
+        if address:
+            # Ray would end this process after a minute without the head; the driver notices before, but may be slow.
+            os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", "600")
+        _require_answer(address)
         try:
-            ray.init(
-                address=self.address,
-                include_dashboard=None if self.address or os.environ.get("RAY_ADDRESS") else False,
-                log_to_driver=False,
-                logging_level=logging.ERROR,
-            )
+            with _silenced():
+                ray.init(
+                    # Without an address Ray would join whatever cluster was started on this machine last.
+                    address=address or "local",
+                    include_dashboard=None if address else False,
+                    log_to_driver=False,
+                    logging_level=logging.ERROR,
+                )
         except (ConnectionError, RuntimeError, ValueError) as error:
-            line = str(error).strip().splitlines()[0]
-            raise BadConfig(f"--ray-address {self.address}: no Ray cluster can be reached there ({line})") from None
+            if "authentication" in f"{error} {error.__cause__}".lower():
+                raise BadConfig(
+                    f"--ray-address {address}: the cluster asks for a token; set RAY_AUTH_MODE=token and "
+                    "RAY_AUTH_TOKEN to those with which its head was started (docs/cluster.md)"
+                ) from None
+            raise _unreachable(address, str(error).strip().splitlines()[0]) from None
         return ray
 
 
-class _Driver:
-    """The units of one call: submits, collects, writes down."""
-
-    def __init__(self, ray: Any, settings: Ray, work: Work, folder: Path, on_progress: OnProgress) -> None:
-        self._ray, self._settings, self._work = ray, settings, work
-        self._folder, self._on_progress = folder, on_progress
-        content = _dump(work.load())
-        self._digest = hashlib.sha256(content).hexdigest()
-        self._needed = ray.put(content)
-        self._sources = ray.put(_read_sources(getattr(work, "sources", ())))
-        self._reporter = ray.remote(num_cpus=0)(_Reporter).remote()
-        options: dict[str, Any] = {"num_cpus": 1, "max_retries": settings.max_retries, "max_calls": 0}
-        if settings.gpus_per_task or work.device != "cpu":
-            options["num_gpus"] = settings.gpus_per_task or 1.0
-        if settings.memory_per_task is not None:
-            options["memory"] = settings.memory_per_task
-        self._task = ray.remote(**options)(_compute)
-        self._running: dict[Any, int] = {}
-
-    def compute(self, waiting: list[int]) -> None:
-        finished: set[int] = set()
-        total = len(waiting)
-        try:
-            while len(finished) < total:
-                self._submit(waiting, finished)
-                ready, _ = self._ray.wait(list(self._running), timeout=POLL_SECONDS)
-                for reference in ready:
-                    unit = self._running.pop(reference)
-                    if unit not in finished:
-                        write_bytes(self._folder / self._work.file(unit), self._ray.get(reference))
-                        finished.add(unit)
-                        self._on_progress(unit, 1.0)
-                        self._drop_copies(unit)
-                self._tell(finished)
-        except BaseException:
-            self._cancel()
-            raise
-
-    def _submit(self, waiting: list[int], finished: set[int]) -> None:
-        places = self._settings._num_places(self._ray, self._work.device)
-        while waiting and len(self._running) < IN_ADVANCE * places:
-            self._start(waiting.pop(0))
-        if waiting:
-            return
-        running = [unit for unit in self._running.values() if unit not in finished]
-        for unit in running:
-            if len(self._running) >= places:
-                return
-            if running.count(unit) < MOST_COPIES and list(self._running.values()).count(unit) < MOST_COPIES:
-                self._start(unit)
-
-    def _start(self, unit: int) -> None:
-        reference = self._task.remote(self._work, self._needed, self._digest, self._sources, unit, self._reporter)
-        self._running[reference] = unit
-
-    def _drop_copies(self, unit: int) -> None:
-        for reference in [reference for reference, other in self._running.items() if other == unit]:
-            del self._running[reference]
-            self._ray.cancel(reference, force=True)
-
-    def _tell(self, finished: set[int]) -> None:
-        with contextlib.suppress(self._ray.exceptions.GetTimeoutError, self._ray.exceptions.RayActorError):
-            for unit, share in self._ray.get(self._reporter.take.remote(), timeout=2.0).items():
-                if unit not in finished:
-                    self._on_progress(unit, min(share, 0.999))
-
-    def _cancel(self) -> None:
-        with contextlib.suppress(Exception):
-            for reference in self._running:
-                self._ray.cancel(reference, force=True)
+@contextlib.contextmanager
+def _silenced() -> Iterator[None]:
+    """Without what Ray's own libraries write to stderr when they start; errors come as exceptions."""
+    sys.stderr.flush()
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
 
 
-class _Reporter:
-    """An actor that keeps how far each unit is, until the driver asks."""
-
-    def __init__(self) -> None:
-        self._shares: dict[int, float] = {}
-
-    def report(self, unit: int, share: float) -> None:
-        self._shares[unit] = max(share, self._shares.get(unit, 0.0))
-
-    def take(self) -> dict[int, float]:
-        shares, self._shares = self._shares, {}
-        return shares
+def _head_of(ray: Any) -> tuple[str, int] | None:
+    """Where the head listens; None through a `ray://` address, whose client notices a loss by itself."""
+    if ray.util.client.ray.is_connected():
+        return None
+    host, _, port = ray.get_runtime_context().gcs_address.rpartition(":")
+    return host.strip("[]"), int(port)
 
 
-def _compute(work: Work, content: bytes, digest: str, sources: dict[str, bytes], unit: int, reporter: Any) -> bytes:
-    """In a worker: the bytes of the unit's file."""
-    _write_sources(sources)
-    if digest not in _loaded:
-        if hashlib.sha256(content).hexdigest() != digest:
-            raise Incomplete("what the units need arrived damaged from the object store; run the same command again")
-        for old in [key for key in _loaded if key != "sources"]:
-            del _loaded[old]
-        _loaded[digest] = _load(content)
-    last = 0.0
-
-    def report(share: float) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last > REPORT_SECONDS:
-            last = now
-            reporter.report.remote(unit, share)
-
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / work.file(unit)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        work.compute(_loaded[digest], unit, Path(folder), report)
-        return path.read_bytes()
-
-
-def _dump(needed: Any) -> bytes:
-    """As bytes, so that workers can check their SHA-256. Between processes of one run only: no file is unpickled."""
-    from ray import cloudpickle
-
-    return cloudpickle.dumps(needed)
-
-
-def _load(content: bytes) -> Any:
-    from ray import cloudpickle
-
-    return cloudpickle.loads(content)
-
-
-def _read_sources(paths: Sequence[Path]) -> dict[str, bytes]:
-    """The files of own methods and the modules beside them, by the relative paths at which workers look them up."""
-    found: dict[str, bytes] = {}
-    for path in paths:
-        if path.is_absolute() or ".." in path.parts:
-            raise BadConfig(f"{path}: an own method travels to the workers by a relative path below the current folder")
-        found |= {sibling.as_posix(): sibling.read_bytes() for sibling in path.parent.glob("*.py")}
-    return found
-
-
-def _write_sources(sources: dict[str, bytes]) -> None:
-    """Once per worker, which then works in the folder that holds them."""
-    if not sources or "sources" in _loaded:
+def _require_answer(address: str | None) -> None:
+    """Refuse an address at which nothing listens, which Ray would try for minutes."""
+    host, _, port = (address or "").removeprefix("ray://").rpartition(":")
+    if not host or not port.isdecimal():
         return
-    folder = Path(tempfile.mkdtemp(prefix="own-methods-"))
-    for name, content in sources.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(content)
-    os.chdir(folder)
-    _loaded["sources"] = folder
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWER_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise _unreachable(address, str(error)) from None
+
+
+def _unreachable(address: str | None, reason: str) -> BadConfig:
+    return BadConfig(f"--ray-address {address}: no Ray cluster can be reached there ({reason})")
 
 
 @contextlib.contextmanager
@@ -248,7 +159,11 @@ def _explained(ray: Any) -> Iterator[None]:
         yield
     except ray.exceptions.RayTaskError as error:
         raise error.cause or error from None
-    except (ray.exceptions.RayError, ConnectionError) as error:
+    except (ray.exceptions.RayError, ConnectionError, ClusterLost) as error:
+        if isinstance(error, ClusterLost):
+            # Ray would end this process a minute after the head was lost.
+            with contextlib.suppress(Exception):
+                ray.shutdown()
         line = str(error).strip().splitlines()[0]
         raise Incomplete(
             f"the Ray cluster failed ({line}); finished work is kept: run the same command again, with Ray or without"

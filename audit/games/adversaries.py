@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from audit.data.load import load_pool
 from audit.engine.where import Where
-from audit.games.grid import Asked, keep_grid, run_cells
-from audit.specs.grids import DOUBTS, LEVELS, RANDOMNESS, Adversaries, chosen_of
+from audit.games.grid import PlannedCell, keep_grid, run_cells
+from audit.specs.grids import DOUBTS, LEVELS, RANDOMNESS, Adversaries, parse_choices
 from audit.specs.membership import as_lira
 from condensers.errors import BadConfig
 from condensers.registry import get_method, require_set
@@ -28,12 +28,12 @@ def run_adversaries(spec: Adversaries, where: Where, say: Callable[[str], None])
     }  # fmt: skip
     places = [
         (randomness, doubt, level)
-        for doubt in reversed(chosen_of("--doubt", spec.doubt, DOUBTS))
-        for randomness in chosen_of("--randomness", spec.randomness, RANDOMNESS)
-        for level in chosen_of("--levels", spec.levels, LEVELS)
+        for doubt in reversed(parse_choices("--doubt", spec.doubt, DOUBTS))
+        for randomness in parse_choices("--randomness", spec.randomness, RANDOMNESS)
+        for level in parse_choices("--levels", spec.levels, LEVELS)
     ]
     asked = [
-        Asked(
+        PlannedCell(
             axes={"randomness": randomness, "doubt": doubt, "level": level},
             spec=as_lira(
                 spec,

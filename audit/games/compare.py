@@ -7,7 +7,7 @@ records have none with them or none without them; entries with equally many fit 
 import hashlib
 import re
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -74,6 +74,13 @@ def parse_entries(text: str) -> tuple[Entry, ...]:
     return tuple(entries)
 
 
+def with_runs_there_are(entries: tuple[Entry, ...], available: int) -> tuple[Entry, ...]:
+    """The entries, where one asks for more fit runs than there are with all of them; each of them once."""
+    few = (entry.fit_runs is not None and entry.fit_runs < available for entry in entries)
+    fitting = [entry if fits else replace(entry, fit_runs=None) for entry, fits in zip(entries, few, strict=True)]
+    return tuple(dict.fromkeys(fitting))
+
+
 def run_comparison(spec: Compare, where: Where, say: Callable[[str], None]) -> CompareReport:
     """Run or resume the condensations as LiRA does, score every entry, write record and pages; the record."""
     entries = parse_entries(spec.attacks or DEFAULT_ENTRIES)
@@ -85,6 +92,8 @@ def run_comparison(spec: Compare, where: Where, say: Callable[[str], None]) -> C
         if name.startswith("attack."):
             raise BadConfig(f"--set {name}: attacks are compared at their default settings; leave it out")
     available = (config.shadows - config.test_runs) // config.public_draws
+    if spec.attacks is None:
+        entries = with_runs_there_are(entries, available)
     for entry in entries:
         if entry.fit_runs is not None and entry.fit_runs > available:
             raise BadConfig(f"--attacks {entry}: there are {available} fit runs{per_draw(config)}; raise --shadows")
@@ -96,7 +105,7 @@ def run_comparison(spec: Compare, where: Where, say: Callable[[str], None]) -> C
     named = ",".join(map(str, entries))
     digest = hashlib.sha256(f"{config.digest} {named}".encode()).hexdigest()[:12]
     folder = directory.path.with_name(
-        config.directory_name.replace("lira-", "compare-", 1).replace(config.digest, digest)
+        config.directory_name.replace("lira-", "compare-", 1).replace(f"{config.level}-{config.digest}", digest)
     )
     directory = RunDirectory(folder)
     directory.create()
@@ -106,7 +115,7 @@ def run_comparison(spec: Compare, where: Where, say: Callable[[str], None]) -> C
         dataset=config.dataset,
         scope="" if report.scope is None else describe_scope(report.scope),
         entries=tuple(compared),
-        config=asdict(config),
+        config=config.facts(),
         versions=config.versions,
         digest=digest,
         run_directory=folder.name,

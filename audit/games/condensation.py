@@ -56,14 +56,18 @@ def resolve_condensation(
     `by_coins`: half are in or, where only some are `audited`, half of these and all others.
     """
     require_set(method, "it can be attacked: audit lira")
-    size = settings.resolve_ipc(pool, ipc, None)
-    config = settings.resolve_method(method, preset, pool, ipc=size, init=init, changes=changes)
     sizes = nominal_class_sizes(pool, audited) if by_coins else true_class_sizes(pool)
+    epsilon = settings.target_epsilon(method, preset, pool, epsilon, changes)
+    size = settings.resolve_ipc(pool, ipc, None, sum(sizes), method=method, preset=preset)
+    config = settings.resolve_method(
+        method, preset, pool, ipc=size, init=init, changes=changes, epsilon=epsilon, num_members=sum(sizes)
+    )
     check_real_start(sizes, ipc=size, init=vars(config).get("init"))
-    config = settle_noise(method, config, sizes, epsilon=epsilon, delta=delta, changes=changes)
+    accountant = settings.accountant_of(method, preset, pool)
+    config = settle_noise(method, config, sizes, epsilon=epsilon, delta=delta, changes=changes, accountant=accountant)
     values = dict(vars(config))
     check_sizes("", values)
-    check_extractor(values, pool)
+    check_extractor(values, tuple(pool.images.shape[1:]), pool.num_classes)
     if "compiled" in values:
         config = method.config(**{**values, "compiled": should_compile(compiled, values, pool, 1)})
     return Condensation(method=method, config=config, class_sizes=sizes)

@@ -67,7 +67,7 @@ class Bench:
 DoorOf = Callable[..., Door]
 
 
-class _Heard:
+class _DoorRecorder:
     """Makes a door and keeps what passed it."""
 
     def __init__(self) -> None:
@@ -123,18 +123,18 @@ def check_contracts(bench: Bench) -> tuple[ContractCheck, ...]:
     """Every contract with its outcome, as far as one broken before it does not make it pointless."""
     try:
         pool = bench.pool()
-        members, heard, runs = bench.members(pool), _Heard(), tuple(range(FIRST_RUN, FIRST_RUN + NUM_RUNS))
-        batch = bench.condense(pool, members, runs, heard.door)
-        if not heard.releases:
+        members, recorder, runs = bench.members(pool), _DoorRecorder(), tuple(range(FIRST_RUN, FIRST_RUN + NUM_RUNS))
+        batch = bench.condense(pool, members, runs, recorder.door)
+        if not recorder.releases:
             raise BadConfig(
                 f"--method {bench.method.name}: it has a plan and asks the door for nothing, so nothing is claimed for "
                 "what it releases; --level set --claim EPSILON audits a method without a door"
             )
         return (
-            _replay(bench, pool, members, runs, batch, heard.releases),
-            _one_by_one(pool, heard.releases),
+            _replay(bench, pool, members, runs, batch, recorder.releases),
+            _one_by_one(pool, recorder.releases),
             _groups(bench, pool, members, runs, batch),
-            _ledger(bench, heard),
+            _ledger(bench, recorder),
         )
     except BrokenContract as broken:
         return (ContractCheck(name=REPLAY, held=False, sentence=_sentence(str(broken))),)
@@ -239,7 +239,7 @@ def _groups(
     )
 
 
-def _ledger(bench: Bench, heard: _Heard) -> ContractCheck:
+def _ledger(bench: Bench, recorder: _DoorRecorder) -> ContractCheck:
     assert bench.method.plan is not None
     events = [
         Event(
@@ -250,11 +250,11 @@ def _ledger(bench: Bench, heard: _Heard) -> ContractCheck:
             accounted=release.accounted,
             of=_OF[type(request)],
         )
-        for release in heard.releases
+        for release in recorder.releases
         for request in release.requests
     ]
     released = as_entries(Counter(events))
-    marked = any(_marked(release) for release in heard.releases) or released != heard.ledger
+    marked = any(_marked(release) for release in recorder.releases) or released != recorder.ledger
     if marked and not bench.method.plugin:
         return ContractCheck(
             name=LEDGER, held=None, sentence="A variant as published, unsound by its own mark: measured, not checked."

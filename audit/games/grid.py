@@ -26,14 +26,16 @@ from reports.records.scope import describe_scope
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class PlannedCell:
     """A cell before it is run: where it stands, and its audit."""
 
     axes: dict[str, str]
     spec: Lira
 
 
-def run_cells(asked: Sequence[Asked], where: Where, say: Callable[[str], None]) -> list[tuple[GridCell, schema.Report]]:
+def run_cells(
+    asked: Sequence[PlannedCell], where: Where, say: Callable[[str], None]
+) -> list[tuple[GridCell, schema.Report]]:
     """Run or resume the audits in turn, equal ones once; their cells and records in the same order."""
     found: dict[str, schema.Report] = {}
     for number, cell in enumerate(asked, start=1):

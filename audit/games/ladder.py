@@ -93,7 +93,7 @@ def keep_ladder(
     stored = schema.load(source.report.read_text(encoding="utf-8"))
     config = AuditConfig(**stored.config)
     digest = hashlib.sha256(f"{config.digest} {confidence!r} {trials}".encode()).hexdigest()[:12]
-    name = config.directory_name.replace("lira-", "ladder-", 1).replace(config.digest, digest)
+    name = config.directory_name.replace("lira-", "ladder-", 1).replace(f"{config.level}-{config.digest}", digest)
     directory = RunDirectory(source.path.with_name(name))
     directory.create()
     for kept in (source.scores, source.shard(0)):

@@ -30,8 +30,7 @@ from audit.games import settings
 from audit.games.condensation import condense_for_release, resolve_condensation
 from audit.games.full_pool import Condensation
 from audit.games.membership.coins import choose_members
-from audit.games.membership.resolve import own_settings
-from audit.games.settings import versions
+from audit.games.settings import own_settings, versions
 from audit.sets.synthetic import digest_of
 from audit.specs.condense import Condense
 from audit.version import __version__

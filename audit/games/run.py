@@ -6,13 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from audit.engine.where import Where
+from audit.specs.attribute import Attribute
 from audit.specs.condense import Condense
-from audit.specs.membership import Membership, ReleasedSets
+from audit.specs.continual import Continual
+from audit.specs.membership import Membership, OwnModels, ReleasedSets
 from audit.specs.pictures import Visual
 from audit.specs.theory import Theory
 from audit.specs.utility import Utility
 from audit.specs.worst_case import WorstCase
 from reports.records import schema
+from reports.records.attribute import AttributeReport
 from reports.records.visual import NearestReport, VisualReport
 from reports.records.worst_case import WorstCaseReport
 
@@ -30,7 +33,11 @@ def run(spec: WorstCase, where: Where, say: Say) -> WorstCaseReport: ...
 @overload
 def run(spec: Visual, where: Where, say: Say) -> VisualReport | NearestReport: ...
 @overload
+def run(spec: Attribute, where: Where, say: Say) -> AttributeReport: ...
+@overload
 def run(spec: Utility, where: Where, say: Say) -> dict[str, Any]: ...
+@overload
+def run(spec: Continual, where: Where, say: Say) -> dict[str, Any]: ...
 @overload
 def run(spec: Condense, where: Where, say: Say) -> "Release": ...
 @overload
@@ -49,10 +56,18 @@ def run(spec: Any, where: Where, say: Say) -> Any:
 
             resolved = resolve_visual(spec, where)
             return (run_released if spec.synthetic else run_visual)(resolved, where, say)
+        case Attribute():
+            from audit.games.attribute.run import run_attribute
+
+            return run_attribute(spec, where, say)
         case Utility():
             from audit.games.utility.run import run_utility
 
             return run_utility(spec, where, say)
+        case Continual():
+            from audit.games.utility.continual import run_continual
+
+            return run_continual(spec, where, say)
         case Condense():
             from audit.games.release import release_set
 
@@ -64,6 +79,11 @@ def run(spec: Any, where: Where, say: Say) -> Any:
             examined = examine(spec, where, say)
             figures = draw_theory(examined, where.out, show_records=where.show_records)
             return replace(examined, figures=tuple(map(str, figures)))
+        case OwnModels() if spec.scores is not None:
+            from audit.games.models.run import run_models
+            from audit.games.models.signals import read_signals
+
+            return run_models(spec, read_signals(Path(spec.scores)), where, say)
         case Membership():
             from audit.games.membership.foreign import resolve_foreign
             from audit.games.membership.pipeline import run_audit

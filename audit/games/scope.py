@@ -5,11 +5,12 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from reports.records import schema
+from reports.records.attribute import AttributeReport
 from reports.records.scope import KNOWN, PRIVATE, UNKNOWN, Scope, describe_scope
 from reports.records.visual import VisualReport
 from reports.records.worst_case import WorstCaseReport
 
-AnyRecord = TypeVar("AnyRecord", schema.Report, VisualReport, WorstCaseReport)
+AnyRecord = TypeVar("AnyRecord", schema.Report, VisualReport, WorstCaseReport, AttributeReport)
 
 
 def in_scope(report: AnyRecord) -> AnyRecord:
@@ -21,8 +22,8 @@ def in_scope(report: AnyRecord) -> AnyRecord:
     )
 
 
-def scope_of_report(report: schema.Report | VisualReport) -> Scope:
-    """Of an audit with membership coins: `audit lira`, `rmia`, `loss` and `visual`."""
+def scope_of_report(report: schema.Report | VisualReport | AttributeReport) -> Scope:
+    """Of an audit with membership coins: `audit lira`, `rmia`, `loss`, `visual` and `attribute`."""
     game, config = report.game, report.config
     # Of sets that somebody else made the settings are not known; those in the configuration are of the shadows.
     settings = {} if config.get("foreign") is not None else config.get("method_config", {})
@@ -31,7 +32,7 @@ def scope_of_report(report: schema.Report | VisualReport) -> Scope:
     releases_network = game.public_randomness.startswith("none")
     return Scope(
         dataset=report.dataset,
-        members_per_class=members / game.num_classes,
+        members_per_class=members / game.num_classes if game.num_classes else None,
         ratio=None if releases_network else game.num_synthetic / members,
         steps=settings.get("iterations"),
         network=describe_network(settings),

@@ -7,6 +7,7 @@ import math
 import os
 import types
 import typing
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -14,26 +15,47 @@ import torch
 from attacks.registry import Attack
 from attacks.victims import VictimConfig, recipe_settings
 from audit.data.load import physical_memory
+from audit.engine.executor import gpus_of
 from audit.engine.fingerprint import code_fingerprints
 from audit.version import __version__
 from condensers.errors import BadConfig
+from condensers.generation import check_generator
 from condensers.networks import Network
 from condensers.pool import Pool
+from condensers.published import ACCOUNTANT, BUDGET, OF_VICTIMS, SIZES, Circumstance, published_values
 from condensers.registry import Method
+from condensers.spelling import did_you_mean
 
 VERSIONED = ("torch", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow")
 MIRRORED = ("fashion-mnist", "cifar10", "celeba")
 MOST_RUNS_PER_SHARD = 64
 RUNS_THAT_SHARE_NOTHING = 16  # in a shard, where every run trains on the records with a network of its own
+# Settings of methods that have flags of their own.
+FLAGS = {"ipc": "--ipc", "init": "--init", "compiled": "--compile"}
 SUPPORTED = "bool, int, float, str, Literal, and unions of these and None"
 
 
 def resolve_method(
-    method: Method, preset: str, pool: Pool, *, ipc: int, init: str | None, changes: dict[str, str]
+    method: Method,
+    preset: str,
+    pool: Pool,
+    *,
+    ipc: int,
+    init: str | None,
+    changes: dict[str, str],
+    epsilon: float | None = None,
+    num_members: float | None = None,
 ) -> Any:
-    """The method's config: defaults, then the preset, then flags, then --set."""
+    """The method's config: defaults, then the preset, then what papers print for it, then flags, then --set.
+
+    `num_members` of the pool are condensed, or half of it.
+    """
     values: dict[str, Any] = {**_preset(method.presets, preset)}
     fields = {field.name for field in dataclasses.fields(method.config)}
+    printed = _printed(method, preset, pool, ipc=ipc, epsilon=epsilon, num_members=num_members)
+    values |= {name: value for name, value in printed.items() if name in fields and name not in SIZES}
+    if values.get("siamese") == "default":
+        values["siamese"] = default_augmentation(pool)
     if method.makes_set:
         values["ipc"] = ipc
     if init is not None:
@@ -45,16 +67,56 @@ def resolve_method(
         if method.private:
             values["width"] = 64  # Zheng & Li, section V-D: a linear layer of 14×64
     values |= parse_changes(changes, method.config, prefix="")
-    return method.config(**values)
+    config = method.config(**values)
+    check_generator(config, tuple(pool.images.shape[1:]), pool.num_classes)
+    return config
+
+
+def own_settings(given: Mapping[str, str], *, flags: Mapping[str, str] = FLAGS) -> dict[str, str]:
+    """The settings, unless one of them has a flag of its own, which `flags` names."""
+    for name, value in given.items():
+        if name in flags:
+            raise BadConfig(f"--set {name}={value}: there is a flag for it, {flags[name]}")
+    return dict(given)
+
+
+def target_epsilon(
+    method: Method, preset: str, pool: Pool, epsilon: float | None, changes: dict[str, str]
+) -> float | None:
+    """The ε that noise is calibrated to: what was asked for, else what the preset's paper calibrates to, if it does."""
+    if epsilon is not None or "noise_multiplier" in changes or not method.private:
+        return epsilon
+    return published_values(method.name, preset, Circumstance(dataset=pool.name)).get(BUDGET)
+
+
+def accountant_of(method: Method, preset: str, pool: Pool) -> str:
+    """By which accountant noise is calibrated: the preset's paper's, else PLD."""
+    return published_values(method.name, preset, Circumstance(dataset=pool.name)).get(ACCOUNTANT, "pld")
 
 
 def resolve_victim(
-    presets: dict[str, dict[str, Any]], preset: str, pool: Pool, changes: dict[str, str]
+    presets: dict[str, dict[str, Any]], preset: str, pool: Pool, changes: dict[str, str], *methods: Method
 ) -> VictimConfig:
-    """The victims' config; --set victim.key=value."""
+    """The victims' config: by the recipe that the methods' papers share, if they do; --set victim.key=value."""
     asked = parse_changes(changes, VictimConfig, prefix="victim.")
     values = {"augmentation": default_augmentation(pool), **_preset(presets, preset)}
-    return VictimConfig(**values | recipe_settings(asked.get("recipe", ""), pool.name) | asked)
+    circumstance = Circumstance(dataset=pool.name)
+    printed = [published_values(method.name, preset, circumstance).get(f"{OF_VICTIMS}recipe") for method in methods]
+    shared = printed[0] if printed and len(set(printed)) == 1 else None
+    recipe = asked.get("recipe", shared or "")
+    values |= {"recipe": recipe} if recipe else {}
+    return VictimConfig(**values | recipe_settings(recipe, pool.name) | asked)
+
+
+def _printed(
+    method: Method, preset: str, pool: Pool, *, ipc: int, epsilon: float | None, num_members: float | None
+) -> dict[str, Any]:
+    condensed = pool.num_records / 2 if num_members is None else num_members
+    return published_values(
+        method.name,
+        preset,
+        Circumstance(dataset=pool.name, ipc=ipc, ratio=ipc * pool.num_classes / condensed, epsilon=epsilon),
+    )
 
 
 def default_augmentation(pool: Pool) -> str:
@@ -79,7 +141,7 @@ def check_changes(changes: dict[str, str], owners: dict[str, type]) -> None:
     known = [prefix + field.name for prefix, config in owners.items() for field in dataclasses.fields(config)]
     for name in changes:
         if name not in known:
-            raise BadConfig(f"--set {name}: no such setting; there are {', '.join(known)}")
+            raise BadConfig(f"--set {name}: no such setting; there are {', '.join(known)}{did_you_mean(name, known)}")
 
 
 def _types_of(config: type) -> dict[str, Any]:
@@ -95,12 +157,12 @@ def _typed(name: str, text: str, kind: Any) -> Any:
     """The value that `text` is of this type; of a union, that of the first of its types which it fits."""
     options = typing.get_args(kind) if typing.get_origin(kind) in (types.UnionType, typing.Union) else (kind,)
     if any(option not in (bool, int, float, str, types.NoneType) and not _is_literal(option) for option in options):
-        raise BadConfig(f"--set {name}={text}: its type is {_spell(kind)}; --set knows {SUPPORTED}")
+        raise BadConfig(f"--set {name}={text}: its type {_spell(kind)} is none that --set knows: {SUPPORTED}")
     # A text that spells None is not taken for a string.
     for option in sorted(options, key=lambda option: option is not types.NoneType):
         with contextlib.suppress(ValueError, KeyError):
             return _as(text, option)
-    raise BadConfig(f"--set {name}={text}: not a valid {_spell(kind)}")
+    raise BadConfig(f"--set {name}={text}: expected {' or '.join(map(_in_words, options))}")
 
 
 def _as(text: str, kind: Any) -> Any:
@@ -117,19 +179,41 @@ def _is_literal(kind: Any) -> bool:
     return typing.get_origin(kind) is typing.Literal
 
 
+def _in_words(kind: Any) -> str:
+    if _is_literal(kind):
+        return f"one of {', '.join(map(str, typing.get_args(kind)))}"
+    return {bool: "true or false", int: "a whole number", float: "a number", str: "text", types.NoneType: "none"}[kind]
+
+
 def _spell(kind: Any) -> str:
     return kind.__name__ if isinstance(kind, type) else str(kind).replace("typing.", "")
 
 
 def _preset(presets: dict[str, dict[str, Any]], name: str) -> dict[str, Any]:
     if name not in presets:
-        raise BadConfig(f"--preset {name!r} is not one of {', '.join(presets)}")
+        raise BadConfig(f"--preset {name!r} is not one of {', '.join(presets)}{did_you_mean(name, presets)}")
     return presets[name]
 
 
-def resolve_ipc(pool: Pool, ipc: int | None, ratio: float | None, num_members: float | None = None) -> int:
-    """Images per class, given directly or as r = |S|/|T| of Dong et al. with |T| `num_members`, or half of the pool."""
+def resolve_ipc(
+    pool: Pool,
+    ipc: int | None,
+    ratio: float | None,
+    num_members: float | None = None,
+    *,
+    method: Method | None = None,
+    preset: str = "quick",
+) -> int:
+    """Images per class, given directly or as r = |S|/|T| of Dong et al. with |T| `num_members`, or half of the pool.
+
+    Where neither is given, what the method's preset has for this data set, else 1.
+    """
     smallest = int(torch.bincount(pool.labels, minlength=pool.num_classes).min())
+    whose = ""
+    if ipc is None and ratio is None and method is not None:
+        printed = published_values(method.name, preset, Circumstance(dataset=pool.name))
+        ipc, ratio = printed.get("ipc"), printed.get("ratio")
+        whose = f" (of --preset {preset})" if ipc is not None else ""
     if ratio is not None:
         if not 0 < ratio <= 1:
             raise BadConfig(f"--ratio {ratio}: must lie in (0, 1]")
@@ -137,7 +221,9 @@ def resolve_ipc(pool: Pool, ipc: int | None, ratio: float | None, num_members: f
         ipc = max(1, round(ratio * condensed / pool.num_classes))
     ipc = 1 if ipc is None else ipc
     if ipc > smallest:
-        raise BadConfig(f"--ipc {ipc}: the smallest class of {pool.name} has {smallest} records; choose at most that")
+        raise BadConfig(
+            f"--ipc {ipc}{whose}: the smallest class of {pool.name} has {smallest} records; choose at most that"
+        )
     return ipc
 
 
@@ -147,10 +233,14 @@ def resolve_device(name: str) -> str:
         if torch.cuda.is_available():
             return "cuda"
         return "mps" if torch.backends.mps.is_available() else "cpu"
+    if gpus := gpus_of(name):
+        for gpu in gpus:
+            resolve_device(f"cuda:{gpu}")
+        return "cuda"  # which of them computes a shard does not determine it
     try:
         kind = torch.device(name)
     except RuntimeError:
-        raise BadConfig(f"--device {name!r} is not one of auto, cpu, cuda, cuda:N, mps") from None
+        raise BadConfig(f"--device {name!r} is not one of auto, cpu, cuda, cuda:N, cuda:N,M,…, mps") from None
     here = {
         "cpu": True,
         "cuda": torch.cuda.is_available() and (kind.index or 0) < torch.cuda.device_count(),

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats import norm
 
 from audit.engine.where import Where
-from audit.games.grid import Asked, keep_grid, run_cells
+from audit.games.grid import PlannedCell, keep_grid, run_cells
 from audit.specs.grids import AXES, Sweep
 from audit.specs.membership import Lira, as_lira
 from condensers.registry import get_method, require_set
@@ -26,7 +26,7 @@ def run_sweep(spec: Sweep, where: Where, say: Callable[[str], None]) -> GridRepo
     if spec.level == "set":
         require_set(get_method(spec.method), "sweep it at --level model")
     places = [(axis, value) for axis in AXES for value in spec.values_of(axis)]
-    asked = [Asked(axes={axis: str(value)}, spec=_at(spec, axis, value, len(places))) for axis, value in places]
+    asked = [PlannedCell(axes={axis: str(value)}, spec=_at(spec, axis, value, len(places))) for axis, value in places]
     found = run_cells(asked, where, say)
     return keep_grid(spec, found, where, say, fit_law([cell for cell, _ in found]))
 

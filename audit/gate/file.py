@@ -24,17 +24,21 @@ says is checked by the same code as what is typed.
 """
 
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from audit.data.limits import read_text
 from audit.gate.metrics import METRICS
 from audit.specs.membership import Lira, Loss, Membership, Rmia
-from audit.specs.spec import as_settings, fields_of
+from audit.specs.spec import LONGEST_TEXT, as_settings, check_text, fields_of
 from audit.specs.worst_case import WorstCase
 from condensers.errors import BadConfig
+from condensers.spelling import did_you_mean
 
 DEFAULT_FALSE_ALARM = 1e-3
+MOST_BYTES, MOST_DOTS = 64 << 10, 20
 # Public draws behind a recorded figure: its standard error has one degree of freedom fewer.
 DEFAULT_DRAWS, FEWEST_DRAWS = 8, 4
 OWN_KEYS = {"name", "command", "metrics", "level", "epsilon", "delta", "claim", "designs"}
@@ -86,7 +90,7 @@ class Gate:
 def read_gate(path: Path) -> Gate:
     """Read a file; one line for whatever is wrong with it."""
     try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+        raw = _parse(path, read_text(path, MOST_BYTES))
     except OSError as error:
         raise BadConfig(f"{path}: {error.strerror or error}; `audit init` writes a file to start from") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -95,8 +99,8 @@ def read_gate(path: Path) -> Gate:
     false_alarm, seed = raw.get("false_alarm", DEFAULT_FALSE_ALARM), raw.get("seed", 0)
     if not isinstance(false_alarm, float) or not 0 < false_alarm < 1:
         raise BadConfig(f"{path.name}: false_alarm={false_alarm!r}: must be a number between 0 and 1")
-    if not _is_count(seed):
-        raise BadConfig(f"{path.name}: seed={seed!r}: must be a whole number, 0 or more")
+    if not _is_count(seed) or seed >= 1 << 63:
+        raise BadConfig(f"{path.name}: seed={seed!r}: must be a whole number in 0…2^63 − 1")
     items = [
         make(entry, f"{path.name}: [[{kind}]] {number}")
         for kind, make in (("guarantee", _guarantee), ("regression", _regression))
@@ -111,6 +115,33 @@ def read_gate(path: Path) -> Gate:
     return Gate(path=path, false_alarm=false_alarm, seed=seed, items=tuple(items))
 
 
+def _parse(path: Path, text: str) -> dict[str, Any]:
+    """The tables of the file; what no person writes is refused before the parser spends minutes on it."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if len(line) > LONGEST_TEXT or line.partition("=")[0].count(".") > MOST_DOTS:
+            raise BadConfig(f"{path}: line {number} is longer or more deeply nested than is allowed")
+    try:
+        raw = tomllib.loads(text)
+    except RecursionError:
+        raise BadConfig(f"{path}: is more deeply nested than is allowed") from None
+    for value in _strings(raw):
+        check_text(str(path), value)
+    return raw
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """All keys and texts."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield key
+            yield from _strings(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _strings(inner)
+
+
 def _tables(path: Path, raw: dict[str, Any], kind: str) -> list[dict[str, Any]]:
     found = raw.get(kind, [])
     if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
@@ -123,7 +154,7 @@ def _guarantee(entry: dict[str, Any], where: str) -> Item:
     level = _text(entry, "level", where, "transcript" if private else "set")
     name = _text(entry, "name", where, f"{method} at level {level}")
     if level not in LEVELS:
-        raise BadConfig(f"{where}: level={level!r} is not one of {', '.join(LEVELS)}")
+        raise BadConfig(f"{where}: level={level!r} is not one of {', '.join(LEVELS)}{did_you_mean(level, LEVELS)}")
     claim, delta = entry.get("claim"), _positive(entry, "delta", where, 1e-5)
     epsilon = None if claim is not None and "epsilon" not in entry else _positive(entry, "epsilon", where)
     if delta >= 1:
@@ -156,7 +187,10 @@ def _regression(entry: dict[str, Any], where: str) -> Item:
     for metric in metrics:
         if metric not in METRICS or METRICS[metric].transcript != (command == "worst-case"):
             fit = [name for name, one in METRICS.items() if one.transcript == (command == "worst-case")]
-            raise BadConfig(f"{where}: {metric!r} is not a metric of `audit {command}`; there are {', '.join(fit)}")
+            raise BadConfig(
+                f"{where}: {metric!r} is not a metric of `audit {command}`; there are {', '.join(fit)}"
+                f"{did_you_mean(str(metric), fit)}"
+            )
     for key in ("claim", "designs"):
         if key in entry:
             raise BadConfig(f"{where}: {key} belongs to a [[guarantee]]; leave it out")
@@ -205,16 +239,34 @@ def _values(entry: dict[str, Any], where: str) -> dict[str, Any]:
 
 def _build(command: str, values: dict[str, Any], where: str) -> Membership | WorstCase:
     if command not in KINDS:
-        raise BadConfig(f"{where}: command={command!r} is not one of {', '.join(KINDS)}")
+        raise BadConfig(f"{where}: command={command!r} is not one of {', '.join(KINDS)}{did_you_mean(command, KINDS)}")
     kind = KINDS[command]
     known = [name for name, _ in fields_of(kind)]
     for name in values:
         if name not in known:
-            raise BadConfig(f"{where}: {name!r} is unknown to `audit {command}`; there are {', '.join(sorted(known))}")
+            raise BadConfig(
+                f"{where}: {name!r} is unknown to `audit {command}`; there are {', '.join(sorted(known))}"
+                f"{did_you_mean(name, [*known, *OWN_KEYS, 'set'])}"
+            )
     try:
-        return kind(**values)
+        spec = kind(**values)
+        _check_settings(spec)
+        return spec
     except BadConfig as error:
         raise BadConfig(f"{where}: {error}") from None
+
+
+def _check_settings(spec: Membership | WorstCase) -> None:
+    """Refuse a setting that neither the method nor what attacks it has, before anything is run or looked up."""
+    from attacks.registry import get_attack
+    from attacks.victims import VictimConfig
+    from audit.games.settings import check_changes
+    from condensers.registry import get_method
+
+    owners: dict[str, type] = {"": get_method(spec.method).config}
+    if not isinstance(spec, WorstCase):
+        owners |= {"victim.": VictimConfig, "attack.": get_attack(spec.COMMAND).config}
+    check_changes(dict(spec.settings), owners)
 
 
 def _is_private(method: str) -> bool:
@@ -225,8 +277,12 @@ def _is_private(method: str) -> bool:
 
 def _text(entry: dict[str, Any], key: str, where: str, default: str | None = None) -> str:
     value = entry.get(key, default)
+    if value is None:
+        misspelt = next((name for name in entry if did_you_mean(name, [key])), None)
+        hint = "" if misspelt is None else f"; {misspelt} is unknown{did_you_mean(misspelt, [key])}"
+        raise BadConfig(f"{where}: {key} is missing{hint}")
     if not isinstance(value, str) or not value:
-        raise BadConfig(f"{where}: {key} is missing or no text")
+        raise BadConfig(f"{where}: {key}={value!r}: must be text")
     return value
 
 
@@ -244,4 +300,6 @@ def _is_count(value: Any) -> bool:
 def _refuse_unknown(name: str, raw: dict[str, Any], known: set[str]) -> None:
     for key in raw:
         if key not in known:
-            raise BadConfig(f"{name}: {key!r} is unknown; there are {', '.join(sorted(known))}")
+            raise BadConfig(
+                f"{name}: {key!r} is unknown; there are {', '.join(sorted(known))}{did_you_mean(key, known)}"
+            )

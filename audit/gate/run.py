@@ -11,14 +11,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
+from audit.data.limits import read_text
 from audit.engine.executor import Executor
 from audit.engine.store import write_text
 from audit.engine.where import Where
 from audit.games.run import run
 from audit.gate.file import Gate, Item
 from audit.gate.metrics import METRICS, Measured, got_worse, threshold
+from audit.specs.spec import explain
 from audit.specs.worst_case import WorstCase
 from condensers.errors import AuditError, BadConfig, BadData, Incomplete
 from reports.records.worst_case import WorstCaseReport
@@ -31,6 +34,20 @@ EXIT_CODES = {
     "NOTHING TESTED": 3, "UNFINISHED": 3, "BAD INPUT": 2, "RECORDED": 0, "NOT WORSE": 0, "NOT REFUTED": 0,
 }  # fmt: skip
 Say = Callable[[str], None]
+
+
+class RecordedItem(msgspec.Struct, frozen=True, kw_only=True):
+    """The figures of one entry, and a digest of the settings they were measured with."""
+
+    settings: str
+    metrics: dict[str, Measured]
+
+
+class Recorded(msgspec.Struct, frozen=True, kw_only=True):
+    """What a file of recorded figures holds."""
+
+    schema: str = BASELINE_SCHEMA
+    entries: dict[str, RecordedItem] = msgspec.field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,22 +208,20 @@ def read_baseline(gate: Gate, *, required: bool) -> dict[str, dict[str, Measured
         return {}
     again = f"record with `audit check {gate.path.name} --update` and commit {gate.baseline.name}"
     try:
-        raw = json.loads(gate.baseline.read_text(encoding="utf-8")) if gate.baseline.exists() else {"entries": {}}
-        if raw.get("schema", BASELINE_SCHEMA) != BASELINE_SCHEMA:
-            raise BadData(f"{gate.baseline.name}: schema {raw.get('schema')!r} is not {BASELINE_SCHEMA!r}; {again}")
-        entries = {
-            name: (entry["settings"], {metric: Measured(**value) for metric, value in entry["metrics"].items()})
-            for name, entry in raw["entries"].items()
-        }
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BadData(f"{gate.baseline.name}: not a file of recorded figures ({error}); {again}") from None
+        text = read_text(gate.baseline) if gate.baseline.exists() else "{}"
+        recorded = msgspec.json.decode(text, type=Recorded)
+    except (OSError, UnicodeDecodeError, msgspec.DecodeError, RecursionError) as error:
+        reason = explain(str(error))
+        raise BadData(f"{gate.baseline.name}: not a file of recorded figures ({reason}); {again}") from None
+    if recorded.schema != BASELINE_SCHEMA:
+        raise BadData(f"{gate.baseline.name}: schema {recorded.schema!r} is not {BASELINE_SCHEMA!r}; {again}")
     found: dict[str, dict[str, Measured]] = {}
     for item in wanted:
-        settings, figures = entries.get(item.name, ("", {}))
-        if settings == settings_of(item, gate) and set(item.metrics) <= set(figures):
-            found[item.name] = figures
+        kept = recorded.entries.get(item.name)
+        if kept and kept.settings == settings_of(item, gate) and set(item.metrics) <= set(kept.metrics):
+            found[item.name] = kept.metrics
         elif required:
-            why = "nothing is recorded for it" if item.name not in entries else "its settings have changed"
+            why = "nothing is recorded for it" if kept is None else "its settings have changed"
             raise BadConfig(f"{gate.path.name}: {item.name!r}: {why}; {again}")
     return found
 

@@ -20,6 +20,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from audit.data.limits import check_unpacked, read_npz_headers
 from audit.data.sniff import describe_file
 from condensers.errors import BadConfig, BadData
 from condensers.normalisation import Normalisation
@@ -76,6 +77,7 @@ def _read_safetensors(path: Path) -> Contents:
 def _read_npz(path: Path) -> Contents:
     _check_archive(path, ".npz archive")
     try:
+        read_npz_headers(path)
         with np.load(path, allow_pickle=False) as archive:
             found = {name: archive[name] for name in archive.files}
     except (ValueError, OSError, EOFError, KeyError, MemoryError, zipfile.BadZipFile, zlib.error) as error:
@@ -187,6 +189,7 @@ def _check_archive(path: Path, wanted: str) -> None:
         found = describe_file(path)
         what = "is cut off or damaged" if found == "a zip archive" else f"is {found}"
         raise BadData(f"{path}: {what}, not a whole {wanted}") from None
+    check_unpacked(path, unpacked)
     if unpacked > MOST_BYTES:
         raise BadData(f"{path}: unpacks to {unpacked >> 20} MiB, more than a synthetic set may have")
 
@@ -197,7 +200,7 @@ def parse_label(path: Path, text: str | None) -> dict[str, Any] | None:
         return None
     try:
         label = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise BadData(f"{path}: its label is not JSON") from None
     if not isinstance(label, dict):
         raise BadData(f"{path}: its label is a {type(label).__name__}, not an object of names and values")

@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
-from audit.specs.fields import MOST
+from audit.specs.fields import LEAST_DELTA, LEAST_EPSILON, MOST, MOST_EPSILON
 from audit.specs.spec import Spec
 from condensers.errors import BadConfig
 
@@ -31,7 +31,7 @@ class Account(Spec, frozen=True, kw_only=True):
     ] = None
     dataset: Annotated[
         Literal["mnist", "fashion-mnist", "cifar10", "svhn", "celeba", "digits", "adult"] | None,
-        Meta(description="Its class sizes; the data are not needed."),
+        Meta(description="Data set whose class sizes are used; the data are not needed."),
     ] = None
     class_sizes: Annotated[
         tuple[Annotated[int, Meta(ge=1, le=MOST)], ...],
@@ -60,21 +60,25 @@ class Account(Spec, frozen=True, kw_only=True):
             "twice the clip."
         ),
     ] = "poisson"
-    delta: Annotated[float, Meta(gt=0, lt=1, description="δ of the ε.")] = 1e-5
+    delta: Annotated[float, Meta(gt=0, lt=1, description="δ at which ε is computed.", extra={"least": LEAST_DELTA})] = (
+        1e-5
+    )
     epsilon: Annotated[
-        Annotated[float, Meta(gt=0)] | None, Meta(description="Find the noise multiplier that keeps to this epsilon.")
+        Annotated[float, Meta(ge=LEAST_EPSILON, le=MOST_EPSILON)] | None,
+        Meta(description="Find the noise multiplier for this epsilon."),
     ] = None
     accountant: Annotated[
         Literal["rdp", "pld"],
-        Meta(
-            description="With --epsilon: whose epsilon is kept to. rdp is what the papers used; pld needs less noise."
-        ),
+        Meta(description="With --epsilon: the accountant to calibrate by. The papers used rdp; pld needs less noise."),
     ] = "rdp"
     conversion: Annotated[
-        Literal["balle", "mironov"], Meta(description="From RDP to (epsilon, delta): Balle et al., or Mironov.")
+        Literal["balle", "mironov"],
+        Meta(description="Conversion from RDP to (epsilon, delta): Balle et al. or Mironov."),
     ] = "balle"
-    curve: Annotated[bool, Meta(description="Also the largest true-positive rates that the guarantee allows.")] = False
-    cross_check: Annotated[bool, Meta(description="Also Opacus' RDP and PRV (imports torch).")] = False
+    curve: Annotated[
+        bool, Meta(description="Also print the largest true-positive rates that the guarantee allows.")
+    ] = False
+    cross_check: Annotated[bool, Meta(description="Also print Opacus' RDP and PRV (imports torch).")] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

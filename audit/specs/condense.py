@@ -29,11 +29,11 @@ class Condense(Spec, frozen=True, kw_only=True):
     members: Annotated[
         str | None,
         Meta(
-            description="Condense the members by this file of `audit coins` only, to audit the result.",
+            description="Condense only the members according to this file of `audit coins`.",
             extra={"metavar": "FILE"},
         ),
     ] = None
-    column: Annotated[int, Meta(ge=0, le=fields.MOST, description="Of --members: whose set, N for set_N.")] = 0
+    column: Annotated[int, Meta(ge=0, le=fields.MOST, description="With --members: N for set_N.")] = 0
     hold_out: Annotated[
         bool, Meta(description="Leave out the quarter of the records that `audit utility` tests on.")
     ] = False
@@ -41,12 +41,14 @@ class Condense(Spec, frozen=True, kw_only=True):
         tuple[Literal["safetensors", "npz", "pt", "all"], ...],
         Meta(
             min_length=1,
-            description="Of safetensors, npz, pt: which, by commas.",
+            description="File formats, separated by commas: safetensors, npz, pt, or all.",
             extra={"option": "--format", "separator": ","},
         ),
     ] = ("all",)
     delta: fields.AccountedDelta = 1e-5
-    seed: Annotated[int, Meta(ge=0, le=(1 << 63) - 1, description="Seed of everything but a release's noise.")] = 0
+    seed: Annotated[
+        int, Meta(ge=0, le=(1 << 63) - 1, description="Seed of all random numbers except a release's noise.")
+    ] = 0
     device: fields.Device = "auto"
     compile: fields.Compile = "auto"
 

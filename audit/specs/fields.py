@@ -7,64 +7,80 @@ from msgspec import Meta
 from audit.specs.spec import Settings
 
 MOST = (1 << 31) - 1
+# No guarantee is left to speak of above the first; a smaller ε or δ than the others nobody states, and the numerics of
+# accountants and bounds were not tested there.
+MOST_EPSILON, LEAST_EPSILON, LEAST_DELTA = 500.0, 1e-3, 1e-30
 
 Method = Annotated[
     str,
     Meta(
-        description="Condenser; `audit methods` lists them. One of your own: module:name or file.py:name.",
+        description="Condenser; `audit methods` lists them. Your own: module:name or file.py:name.",
+        extra={"names": "condensers"},
     ),
 ]
 Dataset = Annotated[str, Meta(description="Name (`audit data`), .npz file or folder.")]
 Records = Annotated[
     Annotated[int, Meta(ge=1, le=MOST)] | None,
-    Meta(description="Class-balanced pool of this many records; default: all."),
+    Meta(description="Use a class-balanced pool of this many records. Default: all."),
 ]
 ImagesPerClass = Annotated[
-    Annotated[int, Meta(ge=1, le=MOST)] | None, Meta(description="Synthetic images per class; default 1.")
+    Annotated[int, Meta(ge=1, le=MOST)] | None,
+    Meta(description="Synthetic images per class. Default: 1, or the value of the preset's paper."),
 ]
 Ratio = Annotated[
     Annotated[float, Meta(gt=0, le=1)] | None,
-    Meta(description="Instead of --ipc: synthetic over condensed records, r of Dong et al."),
+    Meta(description="Alternative to --ipc: number of synthetic over condensed records (r of Dong et al.)."),
 ]
-Init = Annotated[Literal["random", "real"] | None, Meta(description="Where synthetic images start; default: random.")]
+Init = Annotated[Literal["random", "real"] | None, Meta(description="Initial synthetic images. Default: random.")]
 Preset = Annotated[
-    Literal["quick", "paper"], Meta(description="Small networks and 300 steps, or the published settings.")
+    Literal["quick", "paper", "dong"],
+    Meta(
+        description="quick: small networks and 300 steps; paper: the settings of the method's paper for this data set; "
+        "dong: those of Dong et al. `audit methods --method M` gives the source of each."
+    ),
 ]
-MethodSettings = Annotated[Settings, Meta(description="Any setting of the method. May be repeated.")]
-Delta = Annotated[float, Meta(ge=0, lt=1, description="δ of the bound.")]
-AccountedDelta = Annotated[float, Meta(ge=0, lt=1, description="δ at which ε is accounted.")]
-Confidence = Annotated[float, Meta(gt=0, lt=1, description="Of bounds, tests and intervals.")]
+MethodSettings = Annotated[Settings, Meta(description="A setting of the method. May be repeated.")]
+Delta = Annotated[float, Meta(ge=0, lt=1, description="δ of the bound.", extra={"least": LEAST_DELTA})]
+AccountedDelta = Annotated[
+    float, Meta(ge=0, lt=1, description="δ at which ε is accounted.", extra={"least": LEAST_DELTA})
+]
+Confidence = Annotated[float, Meta(gt=0, lt=1, description="Confidence of bounds, tests and intervals.")]
 Claim = Annotated[
-    Annotated[float, Meta(ge=0)] | None,
-    Meta(description="An ε claimed for the method: REFUTED (exit 4) if the bound exceeds it."),
+    Annotated[float, Meta(ge=0, le=MOST_EPSILON)] | None,
+    Meta(description="The ε claimed for the method; REFUTED (exit 4) if the bound exceeds it."),
 ]
 TargetEpsilon = Annotated[
-    Annotated[float, Meta(gt=0)] | None,
+    Annotated[float, Meta(ge=LEAST_EPSILON, le=MOST_EPSILON)] | None,
     Meta(description="Calibrate a private method's noise to this ε at --delta."),
 ]
 Audited = Annotated[
     str | int | None,
     Meta(
-        description="Coins for so many records, drawn class by class, or for those in a file; all others are in every "
-        "run. Default: coins for all.",
+        description="Audit this many records, drawn class by class, or those listed in a file; all others are in every "
+        "run. Default: audit all.",
         extra={"metavar": "N|FILE"},
     ),
 ]
-Seed = Annotated[int, Meta(ge=0, le=(1 << 63) - 1, description="Seed of everything.")]
-Device = Annotated[str, Meta(description="auto, cpu, cuda, cuda:N or mps.")]
+Seed = Annotated[int, Meta(ge=0, le=(1 << 63) - 1, description="Seed of all random numbers.")]
+Device = Annotated[str, Meta(description="auto, cpu, cuda, cuda:N, mps, or cuda:N,M,… with one worker per GPU.")]
 Compile = Annotated[
     Literal["auto", "on", "off"],
-    Meta(description="Compiled kernels; auto: where they save time and a compiler is installed."),
+    Meta(description="Use compiled kernels; auto: where they save time and a compiler is installed."),
 ]
 Tries = Annotated[
-    int, Meta(ge=1, le=1_000_000, description="Audits (seeds, attacks) tried in all: the error is divided among them.")
+    int,
+    Meta(
+        ge=1,
+        le=1_000_000,
+        description="Number of audits (seeds, attacks) tried in total; bounds are corrected for multiple testing.",
+    ),
 ]
 ShuffleMembership = Annotated[
-    bool, Meta(description="Control: give the attack labels independent of membership. It must find nothing.")
+    bool, Meta(description="Control: give the attack labels independent of membership, so that it must find nothing.")
 ]
 Normalisation = Annotated[
     Literal["auto", "official", "unit", "symmetric"],
-    Meta(description="Of --synthetic: the official code's mean and deviation, [0, 1] or [−1, 1]."),
+    Meta(description="With --synthetic: its pixels have the official mean and deviation, or lie in [0, 1] or [−1, 1]."),
 ]
 Synthetic = Annotated[
     tuple[str, ...],
@@ -75,13 +91,37 @@ Synthetic = Annotated[
 ]
 Members = Annotated[
     str | None,
-    Meta(description="Of --synthetic: the coins of `audit coins` that chose its members.", extra={"metavar": "FILE"}),
+    Meta(description="With --synthetic: the file of `audit coins` that chose its members.", extra={"metavar": "FILE"}),
 ]
 Column = Annotated[
     tuple[int, ...],
-    Meta(description="Of --members: N for set_N, once for each --synthetic; default: in order."),
+    Meta(description="With --members: N for set_N, once for each --synthetic. Default: in order."),
 ]
 Index = Annotated[
     tuple[int, ...],
-    Meta(description="Which set of a file that holds several, once for each --synthetic; default: the first."),
+    Meta(description="Which set of a file that holds several, once for each --synthetic. Default: the first."),
+]
+Groups = Annotated[
+    str | None,
+    Meta(
+        description="AUC, TPR and ε of groups of records by themselves: label, or a CSV file with columns record and "
+        "group (or COLUMN).",
+        extra={"metavar": "label|FILE[:COLUMN]", "omit_default": True},
+    ),
+]
+Scores = Annotated[
+    str | None,
+    Meta(
+        description="Audit models of your own from this table of their signals (.csv, .parquet, .npz): run, record, "
+        "member, and logit, confidence or loss.",
+        extra={"metavar": "FILE", "omit_default": True},
+    ),
+]
+FairCoins = Annotated[
+    bool,
+    Meta(
+        description="Of --scores: you state that every record was in every test run by its own fair coin, tossed "
+        "before the training. The bound rests on it.",
+        extra={"omit_default": True},
+    ),
 ]

@@ -7,6 +7,7 @@ from msgspec import Meta
 from audit.specs import fields
 from audit.specs.membership import MOST_SHADOWS, Membership
 from condensers.errors import BadConfig
+from condensers.spelling import did_you_mean
 
 DOUBTS = ("everybody", "audited", "one-per-class")
 RANDOMNESS = ("known", "unknown")
@@ -31,13 +32,21 @@ class Adversaries(Membership, frozen=True, kw_only=True):
     COMMAND: ClassVar[str] = "adversaries"
     audited: fields.Audited = "200"
     doubt: Annotated[
-        str, Meta(description="Who is in doubt: some of everybody, audited, one-per-class.", extra={"metavar": "WHO,…"})
+        str,
+        Meta(
+            description="Records in doubt: everybody, audited, one-per-class, separated by commas.",
+            extra={"metavar": "WHO,…"},
+        ),
     ] = ",".join(DOUBTS)
     randomness: Annotated[
-        str, Meta(description="Public randomness: known, unknown or both.", extra={"metavar": "WHICH,…"})
+        str,
+        Meta(
+            description="Whether the adversary knows the public randomness: known, unknown or both.",
+            extra={"metavar": "WHICH,…"},
+        ),
     ] = ",".join(RANDOMNESS)
-    levels: Annotated[str, Meta(description="What is seen: model, set or both.", extra={"metavar": "LEVEL,…"})] = (
-        ",".join(LEVELS)
+    levels: Annotated[str, Meta(description="Levels: model, set or both.", extra={"metavar": "LEVEL,…"})] = ",".join(
+        LEVELS
     )
 
     def __post_init__(self) -> None:
@@ -45,7 +54,7 @@ class Adversaries(Membership, frozen=True, kw_only=True):
         if self.independent_randomness:
             raise BadConfig("--independent-randomness: the grid has both; choose with --randomness known,unknown")
         for name, allowed in (("doubt", DOUBTS), ("randomness", RANDOMNESS), ("levels", LEVELS)):
-            chosen_of(f"--{name}", getattr(self, name), allowed)
+            parse_choices(f"--{name}", getattr(self, name), allowed)
         if self.audited is None:
             raise BadConfig("--audited is missing: how many records are in doubt in the middle of the grid")
 
@@ -58,11 +67,19 @@ class Sweep(Membership, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar[str] = "sweep"
-    over_records: Annotated[str | None, Meta(description="Sizes of the pool.", extra={"metavar": "N,…"})] = None
-    over_audited: Annotated[str | None, Meta(description="Records in doubt.", extra={"metavar": "N,…"})] = None
-    over_steps: Annotated[str | None, Meta(description="Numbers of iterations.", extra={"metavar": "N,…"})] = None
+    over_records: Annotated[
+        str | None, Meta(description="Values for the size of the pool.", extra={"metavar": "N,…"})
+    ] = None
+    over_audited: Annotated[
+        str | None, Meta(description="Values for the number of records in doubt.", extra={"metavar": "N,…"})
+    ] = None
+    over_steps: Annotated[
+        str | None, Meta(description="Values for the number of iterations.", extra={"metavar": "N,…"})
+    ] = None
     over_ipc: Annotated[str | None, Meta(description="Images per class.", extra={"metavar": "N,…"})] = None
-    over_shadows: Annotated[str | None, Meta(description="Numbers of runs.", extra={"metavar": "N,…"})] = None
+    over_shadows: Annotated[
+        str | None, Meta(description="Values for the number of runs.", extra={"metavar": "N,…"})
+    ] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -84,10 +101,10 @@ class Sweep(Membership, frozen=True, kw_only=True):
         return tuple(sorted(int(word) for word in words))
 
 
-def chosen_of(flag: str, text: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
+def parse_choices(flag: str, text: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
     """Some of what is allowed, in that order."""
     words = [word.strip() for word in text.split(",")]
     for word in words:
         if word not in allowed:
-            raise BadConfig(f"{flag} {text}: {word!r} is not one of {', '.join(allowed)}")
+            raise BadConfig(f"{flag} {text}: {word!r} is not one of {', '.join(allowed)}{did_you_mean(word, allowed)}")
     return tuple(word for word in allowed if word in words)

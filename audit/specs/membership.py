@@ -5,9 +5,11 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
+import attacks
 from audit.specs import fields
-from audit.specs.spec import Settings, Spec, fields_of, refuse_without_sets
+from audit.specs.spec import Settings, Spec, default_of, fields_of, option_of, refuse_without_sets
 from condensers.errors import BadConfig
+from condensers.plugins import check_name
 
 MOST_SHADOWS = 100_000
 Count = Annotated[int, Meta(ge=1, le=MOST_SHADOWS)]
@@ -29,47 +31,56 @@ class Membership(Spec, frozen=True, kw_only=True):
     ] = "model"
     preset: fields.Preset = "quick"
     settings: Settings = msgspec.field(default_factory=dict)
-    shadows: Annotated[Count, Meta(description="Condensations of random halves.")] = 256
+    shadows: Annotated[Count, Meta(description="Number of condensations of random halves of the pool.")] = 256
     test_runs: Annotated[
-        Count | None, Meta(description="Runs kept for testing the attack; default: a quarter, all for loss.")
+        Count | None, Meta(description="Runs on which the attack is tested. Default: a quarter of them; all for loss.")
     ] = None
     fit_runs: Annotated[
-        Count | None, Meta(description="Learn from this many of the other runs only; default: all of them.")
+        Count | None, Meta(description="Fit the attack on only this many of the other runs. Default: all of them.")
     ] = None
+    fit_design: Annotated[
+        Literal["coins", "enumerated"],
+        Meta(
+            description="With --audited: draw the members of fit runs by coins, or enumerate all combinations of the "
+            "audited records of a class.",
+        ),
+    ] = "coins"
     public_draws: Annotated[
         int,
         Meta(
             ge=1,
             le=1000,
-            description="Groups of runs, each with networks and starting noise of its own; intervals are over groups.",
+            description="Number of groups of runs, each with its own networks and noise; intervals are over groups.",
         ),
     ] = 1
     bits: Annotated[
         Annotated[int, Meta(ge=1, le=16)] | None,
-        Meta(description="Release pixels cut to the data's range and rounded to so many bits; 8: what a PNG holds."),
+        Meta(description="Clip released pixels to the data's range and round them to this many bits (8 as in a PNG)."),
     ] = None
     canaries: Annotated[
         str | None,
         Meta(
-            description="Plant records: mislabelled, outlier, blank, crafted; reported by themselves.",
+            description="Plant canaries (mislabelled, outlier, blank, crafted), reported separately.",
             extra={"metavar": "KIND:COUNT,…"},
         ),
     ] = None
-    queries: Annotated[int, Meta(ge=1, le=9, description="Queries per record: itself and shifts by a pixel.")] = 1
+    queries: Annotated[
+        int, Meta(ge=1, le=9, description="Queries per record: the record itself and shifts by one pixel.")
+    ] = 1
     delta: fields.Delta = 1e-5
     confidence: fields.Confidence = 0.95
     tries: fields.Tries = 1
     claim: fields.Claim = None
     epsilon: fields.TargetEpsilon = None
     independent_randomness: Annotated[
-        bool, Meta(description="Every run draws its own networks and noise: the papers' terms; slower.")
+        bool, Meta(description="Draw networks and noise for every run, as the papers do. Slower.")
     ] = False
     shuffle_membership: fields.ShuffleMembership = False
     seed: fields.Seed = 0
     device: fields.Device = "auto"
     compile: fields.Compile = "auto"
     shard_runs: Annotated[
-        Count | None, Meta(description="Runs computed together; default: what fits in memory, at most 64.")
+        Count | None, Meta(description="Runs computed together. Default: as many as fit in memory, at most 64.")
     ] = None
 
     def __post_init__(self) -> None:
@@ -80,7 +91,42 @@ class Membership(Spec, frozen=True, kw_only=True):
             raise BadConfig("--ipc and --ratio say the same thing: give one of them")
 
 
-class ReleasedSets(Membership, frozen=True, kw_only=True):
+class OneAttack(Membership, frozen=True, kw_only=True):
+    """What a single attack is asked for."""
+
+    groups: fields.Groups = None
+
+
+# What has a meaning for models that a person trained: all else speaks of condensations, which there are none of.
+OF_OWN_MODELS = (
+    "scores", "fair_coins", "groups", "settings", "test_runs", "fit_runs", "delta", "confidence", "tries", "claim",
+    "shuffle_membership", "seed",
+)  # fmt: skip
+
+
+class OwnModels(OneAttack, frozen=True, kw_only=True):
+    """What an attack is asked for that can also audit models which a person trained without this program."""
+
+    scores: fields.Scores = None
+    fair_coins: fields.FairCoins = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.fair_coins and self.scores is None:
+            raise BadConfig("--fair-coins: has no meaning without --scores FILE; this program tosses its own coins")
+        if self.scores is None:
+            return
+        for name, hint in fields_of(type(self)):
+            if name not in OF_OWN_MODELS and getattr(self, name) != default_of(type(self), name):
+                raise BadConfig(f"{option_of(name, hint)}: has no meaning with --scores; nothing is condensed")
+        if not self.fair_coins:
+            raise BadConfig(
+                "--scores: state with --fair-coins that every record was in every test run by its own fair coin, "
+                "tossed before the training (`audit coins` draws such coins); no ε can be certified without it"
+            )
+
+
+class ReleasedSets(OwnModels, frozen=True, kw_only=True):
     """What an attack is asked for that can also audit sets which somebody else released."""
 
     synthetic: fields.Synthetic = ()
@@ -90,7 +136,7 @@ class ReleasedSets(Membership, frozen=True, kw_only=True):
     normalisation: fields.Normalisation = "auto"
     known_randomness: Annotated[
         bool,
-        Meta(description="Of --synthetic: its networks and noise were those of --seed and the adversary knows them."),
+        Meta(description="With --synthetic: it was made with the public randomness of --seed, known to the adversary."),
     ] = False
 
     def __post_init__(self) -> None:
@@ -118,10 +164,10 @@ class Rmia(ReleasedSets, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar[str] = "rmia"
-    shadows: Annotated[Count, Meta(description="Condensations of random halves.")] = 16
+    shadows: Annotated[Count, Meta(description="Number of condensations of random halves of the pool.")] = 16
 
 
-class GanLeak(Membership, frozen=True, kw_only=True):
+class GanLeak(OneAttack, frozen=True, kw_only=True):
     """How well released generators reconstruct the records (Chen et al. 2020).
 
     >>> GanLeak(method="dp-merf", shadows=32).command()
@@ -131,10 +177,10 @@ class GanLeak(Membership, frozen=True, kw_only=True):
     COMMAND: ClassVar[str] = "gan-leak"
     method: fields.Method = "cgan"
     level: Annotated[Literal["generator"], Meta(description="What the adversary sees: the generator.")] = "generator"
-    shadows: Annotated[Count, Meta(description="Generators trained on random halves.")] = 64
+    shadows: Annotated[Count, Meta(description="Number of generators trained on random halves of the pool.")] = 64
 
 
-class Loss(Membership, frozen=True, kw_only=True):
+class Loss(OwnModels, frozen=True, kw_only=True):
     """The loss-threshold attack, by the two protocols of Dong et al.
 
     >>> Loss(method="real", ipc=10).command()
@@ -142,7 +188,7 @@ class Loss(Membership, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar[str] = "loss"
-    shadows: Annotated[Count, Meta(description="Condensations (seeds).", extra={"also": "--runs"})] = 10
+    shadows: Annotated[Count, Meta(description="Number of condensations.", extra={"also": "--runs"})] = 10
 
 
 class Compare(Membership, frozen=True, kw_only=True):
@@ -156,10 +202,15 @@ class Compare(Membership, frozen=True, kw_only=True):
     attacks: Annotated[
         str | None,
         Meta(
-            description="What to compare; default: loss, rmia and lira at both levels with few and with all fit runs.",
+            description="Attacks to compare. Default: loss, rmia and lira at both levels, with few and all fit runs.",
             extra={"metavar": "ATTACK:LEVEL[:FIT_RUNS],…"},
         ),
     ] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for entry in () if self.attacks is None else self.attacks.split(","):
+            check_name("--attacks", entry.strip().partition(":")[0], attacks, "attack")
 
 
 class Ladder(Membership, frozen=True, kw_only=True):
@@ -172,7 +223,7 @@ class Ladder(Membership, frozen=True, kw_only=True):
     COMMAND: ClassVar[str] = "ladder"
     trials: Annotated[
         Annotated[int, Meta(ge=100, le=100_000_000)] | None,
-        Meta(description="Runs at the transcript; default: as many as `audit worst-case` takes."),
+        Meta(description="Runs at level transcript. Default: that of `audit worst-case`."),
     ] = None
 
 

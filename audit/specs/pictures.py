@@ -30,11 +30,13 @@ class Visual(Spec, frozen=True, kw_only=True):
     init: fields.Init = None
     preset: fields.Preset = "quick"
     settings: fields.MethodSettings = msgspec.field(default_factory=dict)
-    runs: Annotated[int, Meta(ge=1, le=10_000, description="Condensations of random halves.")] = 16
+    runs: Annotated[int, Meta(ge=1, le=10_000, description="Number of condensations of random halves of the pool.")] = (
+        16
+    )
     distances: Annotated[
         tuple[Literal["l2", "lpips", "lpips-alexnet"], ...],
         Meta(
-            description="May be repeated; default: l2, and lpips (VGG16) where its weights are here.",
+            description="Distance; may be repeated. Default: l2, and lpips (VGG16) if its weights are installed.",
             extra={"option": "--distance"},
         ),
     ] = ()

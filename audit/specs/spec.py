@@ -19,16 +19,19 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 import msgspec
 from msgspec import Meta
 
+import condensers
 from condensers.errors import BadConfig
+from condensers.plugins import check_name
 
 Setting = str | int | float | bool
 Settings = Annotated[
     Mapping[str, str],
     Meta(
-        description="Any setting of the method; victim.KEY, attack.KEY for the others. May be repeated.",
+        description="A setting of the method, or victim.KEY, or attack.KEY. May be repeated.",
         extra={"option": "--set", "metavar": "KEY=VALUE"},
     ),
 ]
+LONGEST_TEXT = 4096
 _PLAIN = {"`int`": "a whole number", "`float`": "a number", "`str`": "text", "`bool`": "true or false"}
 
 
@@ -57,8 +60,16 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return shlex.join(words)
 
     def to_json(self) -> str:
-        """Canonical: every field, in the order of the alphabet."""
-        return json.dumps(msgspec.to_builtins(self), sort_keys=True)
+        """Canonical: every field, in the order of the alphabet.
+
+        Fields whose annotation says `omit_default` were added later: they are left out where nobody asked for them, so
+        that older specifications keep their digests.
+        """
+        values = msgspec.to_builtins(self)
+        for name, hint in fields_of(type(self)):
+            if extra_of(hint).get("omit_default") and getattr(self, name) == default_of(type(self), name):
+                del values[name]
+        return json.dumps(values, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
@@ -122,7 +133,10 @@ def option_of(name: str, hint: Any) -> str:
 
 
 def extra_of(hint: Any) -> dict[str, Any]:
-    """What the annotations say about the option: `option`, `also`, `metavar`, and `separator` of a list in one word."""
+    """What the annotations say about the option: `option`, `also`, `metavar`, and `separator` of a list in one word.
+
+    And about the digest: `omit_default`.
+    """
     return {key: value for meta in reversed(list(meta_of(hint))) for key, value in (meta.extra or {}).items()}
 
 
@@ -160,14 +174,41 @@ def _text(value: Any) -> str:
 
 def _check(name: str, value: Any, hint: Any) -> None:
     kind = plain_type(hint)
+    for text in _texts(value):
+        check_text(option_of(name, hint), text)
+    if extra_of(hint).get("names") == "condensers":
+        for one in value if isinstance(value, tuple) else (value,):
+            check_name(option_of(name, hint), str(one), condensers, "condenser")
     if typing.get_origin(kind) is tuple and isinstance(value, tuple):
         for one in value:
             _check_one(option_of(name, hint), one, typing.get_args(kind)[0])
     _check_one(option_of(name, hint), value, hint)
 
 
+def _texts(value: Any) -> Iterator[str]:
+    """All texts in a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for pair in value.items():
+            yield from (text for text in pair if isinstance(text, str))
+    elif isinstance(value, tuple):
+        yield from (text for text in value if isinstance(text, str))
+
+
+def check_text(where: str, text: str) -> None:
+    """Refuse a text that is longer than any name or path, and one with characters that would steer a terminal."""
+    if len(text) > LONGEST_TEXT:
+        raise BadConfig(f"{where}: has {len(text)} characters; at most {LONGEST_TEXT} are allowed")
+    if not text.isprintable():
+        raise BadConfig(f"{where} {text!r}: contains a control character, which no name may")
+
+
 def _check_one(option: str, value: Any, hint: Any) -> None:
     finite = not isinstance(value, float) or math.isfinite(value)
+    least = extra_of(hint).get("least")
+    if least is not None and isinstance(value, float) and 0 < value < least:
+        raise BadConfig(f"{option} {value}: must be 0 or at least {least:g}")
     try:
         msgspec.convert(value, hint)
         if finite:

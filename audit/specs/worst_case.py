@@ -20,20 +20,22 @@ class WorstCase(Spec, frozen=True, kw_only=True):
     method: fields.Method = "ndpdc"
     level: Annotated[
         Literal["transcript", "set", "model"] | None,
-        Meta(description="What the adversary sees. [default: transcript where the method has a door, else set]"),
+        Meta(description="What the adversary sees. [default: transcript for private methods, else set]"),
     ] = None
     epsilon: Annotated[
-        Annotated[float, Meta(gt=0)] | None,
-        Meta(description="Calibrate the noise to this ε; default: the method's noise multiplier."),
+        Annotated[float, Meta(ge=fields.LEAST_EPSILON, le=fields.MOST_EPSILON)] | None,
+        Meta(description="Calibrate the noise to this ε. Default: use the method's noise multiplier."),
     ] = None
     claim: Annotated[
         str | float | None,
         Meta(
-            description="What is claimed: an ε at --delta, gaussian:sigma=S,rate=Q,steps=T, gdp:MU or laplace:B. "
+            description="The claim to test: an ε at --delta, gaussian:sigma=S,rate=Q,steps=T, gdp:MU or laplace:B. "
             "[default: what the ledger proves]"
         ),
     ] = None
-    delta: Annotated[float, Meta(gt=0, lt=1, description="δ of claim and bounds.")] = 1e-5
+    delta: Annotated[
+        float, Meta(gt=0, lt=1, description="δ of claim and bounds.", extra={"least": fields.LEAST_DELTA})
+    ] = 1e-5
     trials: Annotated[
         Annotated[int, Meta(ge=100, le=100_000_000)] | None,
         Meta(
@@ -43,17 +45,19 @@ class WorstCase(Spec, frozen=True, kw_only=True):
     ] = None
     design: Annotated[
         tuple[str, ...],
-        Meta(description="Only this design of neighbouring pools; may be repeated. [default: all that apply]"),
+        Meta(description="Use only this design of neighbouring pools. May be repeated. [default: all that apply]"),
     ] = ()
     dataset: Annotated[
         str | None,
-        Meta(description="Shape, classes and natural pool of the records: a name, .npz file or folder."),
+        Meta(
+            description="Data set that gives the shape, the classes and natural records: a name, .npz file or folder."
+        ),
     ] = None
     records: Annotated[
-        int, Meta(ge=2, le=fields.MOST, description="Records of the natural pool, as many of each class.")
+        int, Meta(ge=2, le=fields.MOST, description="Number of natural records, equally many per class.")
     ] = 60
-    shape: Annotated[str, Meta(description="Shape of a record where no data set gives it.")] = "1x8x8"
-    classes: Annotated[int, Meta(ge=2, le=1000, description="Number of classes where no data set gives it.")] = 2
+    shape: Annotated[str, Meta(description="Shape of a record if no data set is given.")] = "1x8x8"
+    classes: Annotated[int, Meta(ge=2, le=1000, description="Number of classes if no data set is given.")] = 2
     rate: Annotated[float, Meta(gt=0, le=1, description="Rate at which a record is sampled.")] = 0.5
     settings: fields.MethodSettings = msgspec.field(default_factory=dict)
     confidence: fields.Confidence = 0.95

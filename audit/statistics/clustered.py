@@ -13,15 +13,18 @@ import numpy as np
 from scipy.stats import t as student
 
 from audit.statistics.roc import (
+    AUC,
+    BALANCED_ACCURACY,
     CURVE_GRID,
     FALSE_POSITIVE_RATES,
     NUM_REPLICATES,
+    Resampled,
     area,
     binned_counts,
     curves,
     drawn_curve,
     exact_curve,
-    opened,
+    open_points,
     tpr_at,
 )
 from condensers.randomness import stream
@@ -40,7 +43,7 @@ def measure_roc_over_draws(
 
     def interval(values: np.ndarray, point: float) -> tuple[float, float]:
         reach = quantile * float(deviation_over_draws(values, num_draws))
-        return opened((max(0.0, point - reach), min(1.0, point + reach)), point, num_positive, confidence)
+        return max(0.0, point - reach), min(1.0, point + reach)
 
     at = {f"{rate:g}": np.array([tpr_at(curve, rate) for curve in replicates]) for rate in FALSE_POSITIVE_RATES}
     band = np.array([np.interp(CURVE_GRID, c.false_positive, c.true_positive) for c in replicates])
@@ -49,16 +52,26 @@ def measure_roc_over_draws(
     accuracies = _balanced_accuracies(members, scores, draws)
     accuracy = float(accuracies.mean())
     low, high = interval_of_mean(accuracies, np.arange(num_draws), confidence)
+    rates = {name: tpr_at(exact, float(name)) for name in at}
+    resampled = {
+        AUC: Resampled(
+            point=area(exact), interval=interval(np.array([area(curve) for curve in replicates]), area(exact))
+        ),
+        **{name: Resampled(point=rates[name], interval=interval(values, rates[name])) for name, values in at.items()},
+        BALANCED_ACCURACY: Resampled(point=accuracy, interval=(max(0.0, low), min(1.0, high))),
+    }
+    intervals, over_records = open_points(resampled, num_positive, confidence)
     return Roc(
         auc=area(exact),
-        auc_interval=interval(np.array([area(curve) for curve in replicates]), area(exact)),
-        tpr_at_fpr={f"{rate:g}": tpr_at(exact, rate) for rate in FALSE_POSITIVE_RATES},
-        tpr_at_fpr_interval={name: interval(values, tpr_at(exact, float(name))) for name, values in at.items()},
+        auc_interval=intervals[AUC],
+        tpr_at_fpr=rates,
+        tpr_at_fpr_interval={name: intervals[name] for name in at},
         balanced_accuracy=accuracy,
-        balanced_accuracy_interval=opened((max(0.0, low), min(1.0, high)), accuracy, num_positive, confidence),
+        balanced_accuracy_interval=intervals[BALANCED_ACCURACY],
         interval_confidence=confidence,
         curve=drawn_curve(shown, np.clip(shown - reach, 0.0, 1.0), np.clip(shown + reach, 0.0, 1.0)),
         interval_unit=PUBLIC_DRAWS,
+        over_records=over_records,
     )
 
 

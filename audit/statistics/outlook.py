@@ -13,6 +13,7 @@ from audit.statistics.estimators.one_run_dp import one_run_dp_lower_bounds
 from audit.statistics.roc import CURVE_GRID
 from condensers.ledger import Entries
 from reports.records.schema import EpsilonBound, Outlook, Tradeoff
+from reports.words.rounding import small
 
 MULTIPLES = (1, 2, 4, 8, 16)
 _LARGEST_EPSILON = 600.0  # allows everything that a grid of rates can tell
@@ -33,7 +34,7 @@ def tradeoff_of_ledger(entries: Entries) -> Tradeoff:
 def tradeoff_of_point(epsilon: float, delta: float) -> Tradeoff:
     """The two lines of (ε, δ)-DP."""
     return curve_on_grid(
-        point_curve(min(epsilon, _LARGEST_EPSILON), delta), f"the claimed (ε, δ) = ({epsilon:g}, {delta:g}) alone"
+        point_curve(min(epsilon, _LARGEST_EPSILON), delta), f"the claimed (ε, δ) = ({epsilon:g}, {small(delta)}) alone"
     )
 
 

@@ -8,11 +8,13 @@ trials choose that rule, the other half are tested. A real attack is weaker, so 
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from scipy import optimize, special
 
+from audit.engine.progress import ProgressBar
 from audit.statistics.estimators.clopper_pearson import clopper_pearson_epsilons
 from audit.statistics.estimators.evidence import Floats, check_confidence, check_delta
 from audit.statistics.estimators.gaussian import gaussian_epsilon, gaussian_mu, gaussian_mus, require_positive_delta
@@ -26,6 +28,8 @@ from condensers.errors import BadInput
 
 MOST_TRIALS = 2**27
 _GROWTH = 2**0.5
+MOST_NUMBERS = 56  # of trials that are tried for one estimator: 49 that grow, and a few between the last two
+LEAST_EPSILON, MOST_EPSILON, LEAST_DELTA = 1e-2, 50.0, 1e-30
 
 
 # (tested trials, mu, delta, significance) -> (expected bound, ceiling)
@@ -185,27 +189,31 @@ def make_plan(
     check_delta(delta)
     require_positive_delta(delta, estimator="plan")
     check_confidence(confidence)
-    if not 0.0 < epsilon <= 50.0:
-        raise BadInput(f"epsilon is {epsilon!r}; it must be above 0 and at most 50")
+    if delta < LEAST_DELTA:
+        raise BadInput(f"delta is {delta!r}; it must be at least {LEAST_DELTA:g}")
+    if not LEAST_EPSILON <= epsilon <= MOST_EPSILON:
+        raise BadInput(f"epsilon is {epsilon!r}; it must be at least {LEAST_EPSILON:g} and at most {MOST_EPSILON:g}")
     if not 0.0 < tightness < 1.0:
         raise BadInput(f"tightness is {tightness!r}; it must lie strictly between 0 and 1, for example 0.8")
     if num_records is not None and num_records < 1:
         raise BadInput(f"the number of records is {num_records!r}; it must be at least 1")
     mu = float(gaussian_mu(epsilon, delta))
-    options = tuple(
-        _plan_estimator(
-            estimator,
-            epsilon=epsilon,
-            mu=mu,
-            delta=delta,
-            significance=1.0 - confidence,
-            tightness=tightness,
-            num_records=num_records,
-            seconds_per_run=seconds_per_run,
+    chosen = [estimator for estimator in ESTIMATORS if unit in ("both", estimator.unit)]
+    with ProgressBar("planning", dict.fromkeys(range(len(chosen)), 1), announced=False) as bar:
+        options = tuple(
+            _plan_estimator(
+                estimator,
+                epsilon=epsilon,
+                mu=mu,
+                delta=delta,
+                significance=1.0 - confidence,
+                tightness=tightness,
+                num_records=num_records,
+                seconds_per_run=seconds_per_run,
+                tell=partial(bar.update, number),
+            )
+            for number, estimator in enumerate(chosen)
         )
-        for estimator in ESTIMATORS
-        if unit in ("both", estimator.unit)
-    )
     return Plan(
         epsilon=epsilon,
         delta=delta,
@@ -228,12 +236,19 @@ def _plan_estimator(
     tightness: float,
     num_records: int | None,
     seconds_per_run: float | None,
+    tell: Callable[[float], None],
 ) -> Option:
+    numbers = 0
+
     def expect(num_tested: int) -> float:
+        nonlocal numbers
+        numbers += 1
+        tell(min(0.99, numbers / MOST_NUMBERS))
         return estimator.expect(num_tested, mu, delta, significance)[0]
 
     num_tested, reachable = _fewest(expect, tightness * epsilon)
     lower, ceiling = estimator.expect(num_tested, mu, delta, significance)
+    tell(1.0)
     num_trials = 2 * num_tested
     num_runs: int | None = num_trials
     if estimator.unit == "record":

@@ -10,11 +10,16 @@ says so. Those over several draws are in audit/statistics/clustered.py.
 
 A single run leaves nothing but its records to resample. Its intervals do so, as if their scores were independent, and
 say "record": they tell how far the figures hang on single records, not what another run would show.
+
+Where all runs agree, at a true-positive rate of 0 for example, resampling them gives a point. The interval is then the
+exact one of a binomial share (Clopper and Pearson 1934) over the members that were scored, as if these were
+independent. Records of one run are not, so the true uncertainty may be larger; `Roc.over_records` names such figures.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import special
 from scipy.stats import norm as normal
 from scipy.stats import rankdata
 from scipy.stats import t as student
@@ -24,6 +29,7 @@ from reports.records.intervals import GIVEN_PUBLIC_DRAW, RECORDS
 from reports.records.schema import EpsilonBound, Roc
 
 FALSE_POSITIVE_RATES = (0.001, 0.01)
+AUC, BALANCED_ACCURACY = "AUC", "balanced accuracy"
 NUM_REPLICATES = 1000
 CURVE_GRID = np.concatenate([[0.0], np.logspace(-4, 0, 161)])
 
@@ -53,25 +59,55 @@ def measure_roc(
     def interval(values: np.ndarray, point: float) -> tuple[float, float]:
         low, high = _widened(np.quantile(values, [tail, 1 - tail]), point, len(members), confidence)
         # Of few runs the binned replicates can all lie on one side of the exact estimate.
-        return opened((min(float(low), point), max(float(high), point)), point, num_positive, confidence)
+        return min(float(low), point), max(float(high), point)
 
     tail = (1 - confidence) / 2
-    accuracy, accuracy_interval = _balanced_accuracy(members, scores, confidence=confidence, seed=seed)
+    accuracy, accuracy_interval, num_tested = _balanced_accuracy(members, scores, confidence=confidence, seed=seed)
     at = {f"{rate:g}": np.array([tpr_at(curve, rate) for curve in replicates]) for rate in FALSE_POSITIVE_RATES}
     band = np.array([np.interp(CURVE_GRID, c.false_positive, c.true_positive) for c in replicates])
     shown = np.interp(CURVE_GRID, exact.false_positive, exact.true_positive)
     low, high = _widened(np.quantile(band, [tail, 1 - tail], axis=0), shown, len(members), confidence)
+    rates = {name: tpr_at(exact, float(name)) for name in at}
+    resampled = {
+        AUC: Resampled(
+            point=area(exact), interval=interval(np.array([area(curve) for curve in replicates]), area(exact))
+        ),
+        **{name: Resampled(point=rates[name], interval=interval(values, rates[name])) for name, values in at.items()},
+        BALANCED_ACCURACY: Resampled(point=accuracy, interval=accuracy_interval, num_trials=num_tested),
+    }
+    intervals, over_records = open_points(resampled, num_positive, confidence)
     return Roc(
         auc=area(exact),
-        auc_interval=interval(np.array([area(curve) for curve in replicates]), area(exact)),
-        tpr_at_fpr={f"{rate:g}": tpr_at(exact, rate) for rate in FALSE_POSITIVE_RATES},
-        tpr_at_fpr_interval={name: interval(values, tpr_at(exact, float(name))) for name, values in at.items()},
+        auc_interval=intervals[AUC],
+        tpr_at_fpr=rates,
+        tpr_at_fpr_interval={name: intervals[name] for name in at},
         balanced_accuracy=accuracy,
-        balanced_accuracy_interval=accuracy_interval,
+        balanced_accuracy_interval=intervals[BALANCED_ACCURACY],
         interval_confidence=confidence,
         curve=drawn_curve(shown, np.minimum(low, shown), np.maximum(high, shown)),
         interval_unit=unit if len(members) > 1 else RECORDS,
+        over_records=over_records,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resampled:
+    """A figure and its interval by resampling; `num_trials` is how many members are behind it, where not all are."""
+
+    point: float
+    interval: tuple[float, float]
+    num_trials: int | None = None
+
+
+def open_points(
+    figures: dict[str, Resampled], num_positive: int, confidence: float
+) -> tuple[dict[str, tuple[float, float]], tuple[str, ...]]:
+    """The intervals, exact over records where resampling left a point; and the names of those."""
+    intervals = {
+        name: opened(figure.interval, figure.point, figure.num_trials or num_positive, confidence)
+        for name, figure in figures.items()
+    }
+    return intervals, tuple(name for name, figure in figures.items() if figure.interval[0] == figure.interval[1])
 
 
 def drawn_curve(shown: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> dict[str, list[float]]:
@@ -164,10 +200,10 @@ def tpr_at(curve: Curve, rate: float) -> float:
 
 def _balanced_accuracy(
     members: np.ndarray, scores: np.ndarray, *, confidence: float, seed: int
-) -> tuple[float, tuple[float, float]]:
+) -> tuple[float, tuple[float, float], int]:
     """Accuracy on the second half of the runs of the threshold that is best on the first half; interval over runs.
 
-    A single run is halved by records (every other one).
+    A single run is halved by records (every other one). The last number is that of the members tested.
     """
     half = len(scores) // 2
     if half:
@@ -190,20 +226,22 @@ def _balanced_accuracy(
     point = float(accuracy(counts.sum(0)))
     drawn = accuracy(_resample(counts[:, None], stream(seed, "bootstrap of accuracy"))[0])
     low, high = _widened(np.quantile(drawn, [tail, 1 - tail]), point, len(counts), confidence)
-    return point, opened((float(low), float(high)), point, int(testing[0].sum()), confidence)
+    return point, (float(low), float(high)), int(testing[0].sum())
 
 
 def opened(interval: tuple[float, float], share: float, num_trials: int, confidence: float) -> tuple[float, float]:
-    """The interval, or that of a binomial share (Wilson 1927) where nothing varied, so that it is a point.
+    """The interval, or where nothing varied, so that it is a point, the exact one of a binomial share.
 
-    A true-positive rate of nought in every run does not say that the rate is nought.
+    A true-positive rate of 0 in every run does not say that the rate is 0: of n independent trials without a success
+    the upper end at 95% is about 3.7/n (two-sided; the one-sided one is the rule of three, 3/n).
     """
     if interval[1] > interval[0]:
         return interval
-    square = float(normal.ppf((1 + confidence) / 2)) ** 2
-    centre, scale = (num_trials * share + square / 2) / (num_trials + square), np.sqrt(square) / (num_trials + square)
-    reach = float(scale * np.sqrt(num_trials * share * (1 - share) + square / 4))
-    return max(0.0, min(share, centre - reach)), min(1.0, max(share, centre + reach))
+    successes, tail = share * num_trials, (1 - confidence) / 2
+    failures = num_trials - successes
+    low = float(special.betaincinv(successes, failures + 1, tail)) if successes > 0 else 0.0
+    high = float(special.betaincinv(successes + 1, failures, 1 - tail)) if failures > 0 else 1.0
+    return min(low, share), max(high, share)
 
 
 def _widened(ends: np.ndarray, point: np.ndarray | float, num_runs: int, confidence: float) -> np.ndarray:

@@ -5,7 +5,7 @@ from reports.figures.curves import MOST_CURVES, curves_plot, curves_scales
 from reports.figures.roc import SCALES
 from reports.records.attacks import CompareReport
 from reports.words import attacks as words
-from reports.words.bounds import REPEAT_NOTE, repeat_entries, settings_table
+from reports.words.bounds import REPEAT_NOTE, SYMBOLS_NOTE, repeat_entries, settings_table
 from reports.words.comparison import describe_rates
 
 
@@ -22,6 +22,7 @@ def build_attacks(report: CompareReport) -> Document:
         reference=report.digest[:16],
         blocks=(
             Prose(text=words.explain_attacks(report), kind="lead"),
+            Prose(text=SYMBOLS_NOTE, kind="note"),
             Heading(text="Receiver operating characteristics on the test runs"),
             Curves(
                 name="roc",
@@ -30,15 +31,15 @@ def build_attacks(report: CompareReport) -> Document:
                 points=describe_rates(curves),
             ),
             *((Prose(text=f"{left_out} attacks with a smaller AUC are not drawn.", kind="note"),) if left_out else ()),
-            Heading(text="Every attack"),
+            Heading(text="All attacks"),
             words.attacks_table(report),
             Prose(text=words.explain_intervals_of(report), kind="note"),
-            Prose(text=f"Tested in: {report.scope}.", kind="note"),
+            Prose(text=f"Scope: {report.scope}.", kind="note"),
             Heading(text="How to repeat this"),
             Prose(text=REPEAT_NOTE),
             Code(text=report.command),
             Definitions(entries=repeat_entries(report.digest, report.versions, Run_directory=report.run_directory)),
             Details(summary="Configuration", blocks=(settings_table(report.config),)),
         ),
-        source="Drawn from report.json, which holds every figure in full.",
+        source="Drawn from report.json, which holds all figures at full precision.",
     )

@@ -14,6 +14,9 @@ from reports.words.table import Column, Table
 
 __all__ = ["Column", "Table"]
 KINDS = ("lead", "body", "strong", "note", "alarm")
+GLOSSARY = (
+    "Terms (membership coin, canary, level, transcript, ceiling, …) are explained in the glossary, docs/glossary.md."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,3 +168,8 @@ class Document:
     entries: tuple[Entry, ...] = ()
     parts: "Iterable[Document]" = ()
     withheld: tuple[str, ...] = ()
+
+    @property
+    def closing(self) -> str:
+        """What stands at the end: where the figures are from, where the terms are explained; empty for a part."""
+        return f"{self.source} {GLOSSARY}" if self.source else ""

@@ -10,9 +10,8 @@ from reports.figures.epsilon import epsilon_plot
 from reports.figures.roc import SCALES
 from reports.records.kinds import AuditRecord
 from reports.records.schema import Roc
-from reports.words.bounds import BARS_NOTE
 from reports.words.comparison import describe_rates, explain_comparison, name_curve
-from reports.words.epsilon_rows import rows_of_reports
+from reports.words.epsilon_rows import explain_bars, rows_of_reports
 from reports.words.tables import comparison_table
 
 _ROWS_PER_FIGURE = 25
@@ -26,7 +25,7 @@ def build_comparison(reports: Sequence[AuditRecord], materials: Iterable[AuditMa
         line=f"{len(reports)} privacy audits",
         reference="comparison",
         blocks=_overview(reports),
-        source="Drawn from the report.json of each run, which holds every figure in full.",
+        source="Drawn from the report.json of each run, which holds all figures at full precision.",
         entries=tuple(sections.entry_of(report, number) for number, report in enumerate(reports, start=1)),
         parts=_parts(materials),
     )
@@ -42,7 +41,7 @@ def drawn_curves(reports: Sequence[AuditRecord]) -> list[int]:
 def _parts(materials: Iterable[AuditMaterial]) -> Iterator[Document]:
     for number, material in enumerate(materials, start=1):
         found, rest = findings_and_rest(material)
-        where = f"The report in {material.report.run_directory} has the rest, and the command to repeat it."
+        where = f"The full report, with the command to repeat the audit, is in {material.report.run_directory}."
         frame = {**sections.framed(material.report), "over": f"Audit {number}"}
         folded = Details(summary=sections.REST, blocks=rest, printed=False)
         yield Document(**frame, blocks=(*found, Prose(text=where, kind="note"), folded))
@@ -58,9 +57,9 @@ def _overview(reports: Sequence[AuditRecord]) -> tuple[Block, ...]:
         Prose(text=explain_comparison(reports)),
         Heading(text="Verdicts and figures"),
         comparison_table(reports),
-        Heading(text="Certified ε against what is claimed"),
+        Heading(text="Certified ε and the claims"),
         *bars,
-        Prose(text=BARS_NOTE, kind="note"),
+        Prose(text=explain_bars(rows), kind="note"),
         *_curves(reports),
     )
 
@@ -74,9 +73,9 @@ def _curves(reports: Sequence[AuditRecord]) -> tuple[Block, ...]:
             curves.append((name_curve(number, report), report.roc))
     if not curves:
         return ()
-    note = "Numbers are those of the table."
+    note = "The numbers are those of the table; AUC is the area under a curve, and 0.5 is chance."
     if len(curves) == MOST_CURVES < len(reports):
-        note += f" Drawn are the {MOST_CURVES} curves with the largest area, of {len(reports)}."
+        note += f" Of {len(reports)} audits, the {MOST_CURVES} curves with the largest AUC are drawn."
     return (
         Heading(text="Receiver operating characteristics"),
         Curves(

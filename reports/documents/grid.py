@@ -4,12 +4,12 @@ from reports.documents.blocks import Block, Code, Definitions, Details, Document
 from reports.figures.grid import adversaries_plot, sweep_plot
 from reports.records.grid import GridReport
 from reports.words import grid as words
-from reports.words.bounds import REPEAT_NOTE, repeat_entries, settings_table
+from reports.words.bounds import REPEAT_NOTE, SYMBOLS_NOTE, repeat_entries, settings_table
 
 
 def build_grid(report: GridReport) -> Document:
     """The figure, what it means, every cell, how to repeat it."""
-    title = "The grid of adversaries" if report.kind == "adversaries" else "Sweep over sizes"
+    title = "Adversaries compared" if report.kind == "adversaries" else "Sweep over sizes"
     return Document(
         over="Privacy audits of a condensed data set",
         title=f"{title}: {report.method} on {report.dataset}",
@@ -22,15 +22,13 @@ def build_grid(report: GridReport) -> Document:
 
 
 def _adversaries(report: GridReport) -> tuple[Block, ...]:
-    first, *others = words.explain_adversaries(report)
     return (
         Prose(text=words.explain_bounds(report), kind="lead"),
         Heading(text="Certified ε by adversary"),
         Figure(plot=adversaries_plot(report), name="adversaries"),
-        Prose(text="Fields are the darker, the nearer ε comes to what a perfect attack would have shown.", kind="note"),
-        Heading(text="What protects against whom"),
-        Prose(text=first, kind="strong"),
-        *(Prose(text=text) for text in others),
+        Prose(text=f"The darker a field, the closer ε is to the ceiling. {SYMBOLS_NOTE}", kind="note"),
+        Heading(text="What protects against which adversary"),
+        *(Prose(text=text) for text in words.explain_adversaries(report)),
     )
 
 
@@ -39,17 +37,17 @@ def _sweep(report: GridReport) -> tuple[Block, ...]:
         Prose(text=words.explain_bounds(report), kind="lead"),
         Heading(text="Certified ε and AUC by size"),
         Figure(plot=sweep_plot(report), name="sweep"),
-        Prose(text=words.explain_law(report), kind="note"),
+        Prose(text=f"{words.explain_law(report)} {SYMBOLS_NOTE}", kind="note"),
     )
 
 
 def _rest(report: GridReport) -> tuple[Block, ...]:
     directories = tuple((words.name_cell(cell) + f", {cell.level}", cell.run_directory) for cell in report.cells)
     return (
-        Heading(text="Every cell"),
+        Heading(text="All cells"),
         words.cells_table(report),
         Prose(text=words.explain_intervals_of(report), kind="note"),
-        Prose(text=f"The first cell was tested in: {report.scope}.", kind="note"),
+        Prose(text=f"Scope of the first cell: {report.scope}.", kind="note"),
         Heading(text="How to repeat this"),
         Prose(text=REPEAT_NOTE),
         Code(text=report.command),

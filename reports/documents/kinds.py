@@ -1,15 +1,17 @@
 """The kinds of report, told apart in one place: a new kind is one builder and one line in each `match`."""
 
-from reports.documents import attacks, grid, membership, visual, worst_case
+from reports.documents import attacks, attribute, grid, membership, reproduction, visual, worst_case
+from reports.documents.attribute import AttributeMaterial
 from reports.documents.blocks import Block, Document
 from reports.documents.membership import MembershipMaterial
+from reports.documents.reproduction import ReproductionMaterial
 from reports.documents.visual import NearestMaterial, VisualMaterial
 from reports.documents.worst_case import WorstCaseMaterial
 from reports.records.attacks import CompareReport
 from reports.records.grid import GridReport
 
-AuditMaterial = MembershipMaterial | VisualMaterial | WorstCaseMaterial
-AnyMaterial = AuditMaterial | NearestMaterial | GridReport | CompareReport
+AuditMaterial = MembershipMaterial | VisualMaterial | WorstCaseMaterial | AttributeMaterial
+AnyMaterial = AuditMaterial | NearestMaterial | GridReport | CompareReport | ReproductionMaterial
 
 
 def build_document(material: AnyMaterial) -> Document:
@@ -21,12 +23,16 @@ def build_document(material: AnyMaterial) -> Document:
             return visual.build_visual(material)
         case WorstCaseMaterial():
             return worst_case.build_worst_case(material)
+        case AttributeMaterial():
+            return attribute.build_attribute(material)
         case NearestMaterial():
             return visual.build_nearest(material)
         case GridReport():
             return grid.build_grid(material)
         case CompareReport():
             return attacks.build_attacks(material)
+        case ReproductionMaterial():
+            return reproduction.build_reproduction(material)
 
 
 def findings_and_rest(material: AuditMaterial) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
@@ -38,3 +44,5 @@ def findings_and_rest(material: AuditMaterial) -> tuple[tuple[Block, ...], tuple
             return visual.findings(material), visual.rest(material)
         case WorstCaseMaterial():
             return worst_case.findings(material.report), worst_case.rest(material.report)
+        case AttributeMaterial():
+            return attribute.findings(material.report), attribute.rest(material.report)

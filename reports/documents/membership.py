@@ -24,12 +24,13 @@ from reports.records.gallery import Gallery
 from reports.records.schema import Report
 from reports.records.scores import RecordExposure, ScoreHistogram, check_scores, record_exposure, score_histogram
 from reports.words import membership as words
-from reports.words.bounds import BARS_NOTE, REAL_NOTE, explain_bound, repeat_entries, seen_by
+from reports.words.bounds import REAL_NOTE, explain_bound, repeat_entries, seen_by
 from reports.words.coin_test import explain_coin_test
+from reports.words.groups import explain_groups, groups_table, title_of_groups
 from reports.words.intervals import noted
 from reports.words.roc import explain_outside, explain_roc
 from reports.words.rounding import count
-from reports.words.tables import exposed_table, groups_table, outlook_table, protocols_table, rates_table
+from reports.words.tables import exposed_table, outlook_table, protocols_table, rates_table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +59,8 @@ def gather_membership(report: Report, *, scores: pd.DataFrame, gallery: Gallery)
 def build_membership(material: MembershipMaterial) -> Document:
     """The whole report."""
     return Document(
-        **sections.framed(material.report),
+        **sections.framed(material.report)
+        | ({"over": sections.OVER_MODELS} if words.is_own_models(material.report) else {}),
         blocks=findings(material) + rest(material),
         source=f"{sections.SOURCE}, and scores.parquet.",
         withheld=("synthetic",) if material.gallery.synthetic is None else (),
@@ -69,22 +71,23 @@ def findings(material: MembershipMaterial) -> tuple[Block, ...]:
     """What was found, on one page."""
     report, num_nonmembers = material.report, material.histogram.num_nonmembers
     seen = f"Attack {report.attack}, level “{report.level}”: the adversary sees {seen_by(report.level)}."
+    explained = explain_bound(report.epsilon, num_drawn=words.num_coins(report))
     region = allowed_region(report)
-    title = "Receiver operating characteristic on the test runs"
+    title = "Receiver operating characteristic (ROC)"
     said = explain_roc(num_nonmembers)
     if region is not None:
-        title, said = f"{title}, over what is allowed", f"{said} {explain_outside(report, region, num_nonmembers)}"
+        title, said = (
+            f"{title} and what the claim allows",
+            f"{said} {explain_outside(report, region, num_nonmembers)}",
+        )
     return (
-        *sections.opening(report, seen, explain_bound(report.epsilon), control=report.game.membership_shuffled),
+        *sections.opening(report, seen, explained, control=report.game.membership_shuffled),
         *(() if report.ladder is None else ladder_section(report.ladder)),
         Columns(
             left=(Heading(text="What was audited"), Definitions(entries=words.explain_game(report))),
-            right=(
-                Heading(text="Key numbers"),
-                KeyNumbers(rows=words.key_numbers(report)),
-                Prose(text=words.explain_numbers(report), kind="note"),
-            ),
+            right=(Heading(text="Key numbers"), KeyNumbers(rows=words.key_numbers(report))),
         ),
+        Prose(text=words.explain_numbers(report), kind="note"),
         Heading(text=title),
         sections.curve(report, num_nonmembers, name="roc", of=f"{report.attack} on {report.method}"),
         Prose(text=said, kind="note"),
@@ -105,7 +108,7 @@ def rest(material: MembershipMaterial) -> tuple[Block, ...]:
         Heading(text="True positive rates at low false positive rates"),
         rates_table(report, material.histogram.num_nonmembers),
         Prose(text=noted(report.roc.interval_unit), kind="note"),
-        *sections.against_claim(report, "Measured ε of every estimator", BARS_NOTE),
+        *sections.against_claim(report, "Measured ε of every estimator"),
         *sections.all_bounds(report.bounds, report.epsilon, ratio=report.paper_style_epsilon, note=words.RATIO_NOTE),
         *_curve_test(report),
         *_protocols(report),
@@ -115,7 +118,7 @@ def rest(material: MembershipMaterial) -> tuple[Block, ...]:
         *_exposed(material),
         *_groups(report),
         *_matches(material.gallery),
-        *_synthetic(material.gallery),
+        *(() if words.is_own_models(report) else _synthetic(material.gallery)),
         *sections.limits(words.limits(report)),
         *sections.repeat(report.command, repeated, report.config),
     )
@@ -129,13 +132,13 @@ def _protocols(report: Report) -> tuple[Block, ...]:
     if not report.protocols:
         return ()
     note = Prose(text=noted(report.protocols[0].interval_unit), kind="note")
-    return Heading(text="Published protocols, run as published"), protocols_table(report), note
+    return Heading(text="Protocols of the literature, run as published"), protocols_table(report), note
 
 
 def _outlook(report: Report) -> tuple[Block, ...]:
     if not report.outlook:
         return ()
-    title, said = "Ceilings, and what more runs would buy", words.explain_outlook(report)
+    title, said = "What more runs could certify", words.explain_outlook(report)
     return Heading(text=title), outlook_table(report.outlook), Prose(text=said, kind="note")
 
 
@@ -143,18 +146,18 @@ def _exposed(material: MembershipMaterial) -> tuple[Block, ...]:
     report, exposure, images = material.report, material.exposure, material.gallery.exposed
     blocks: list[Block] = [Heading(text="Most exposed records")]
     if exposure is None:
-        blocks.append(Prose(text=words.NO_EXPOSURE_NOTE))
+        blocks.append(Prose(text=words.explain_no_exposure(report)))
     else:
         beyond = int((exposure.auc > exposure.chance_maximum).sum())
         said = words.explain_exposure(exposure.auc.size, beyond, exposure.chance_maximum)
         blocks.append(Figure(plot=exposure_plot(exposure, [record.auc for record in report.exposed])))
         blocks.append(Prose(text=said, kind="note"))
     if not report.exposed:
-        return (*blocks, Prose(text="None are listed in this report."))
+        return tuple(blocks)
     blocks.append(Prose(text=words.PICKED_NOTE))
-    if images is None:
+    if images is None and not words.is_own_models(report):
         blocks.append(Prose(text=words.HIDDEN_NOTE))
-    else:
+    elif images is not None:
         captions = tuple(f"record {entry.record}" for entry in report.exposed)
         blocks += [Prose(text=REAL_NOTE, kind="alarm"), Thumbnails(images=images, captions=captions)]
     return (*blocks, exposed_table(report), Prose(text=words.SCORES_NOTE, kind="note"))
@@ -163,8 +166,11 @@ def _exposed(material: MembershipMaterial) -> tuple[Block, ...]:
 def _groups(report: Report) -> tuple[Block, ...]:
     if not report.groups:
         return ()
-    note = Prose(text=f"{words.GROUPS_NOTE} {noted(report.roc.interval_unit)}", kind="note")
-    return Heading(text="Ordinary records and canaries"), groups_table(report.groups), note
+    return (
+        Heading(text=title_of_groups(report)),
+        groups_table(report.groups),
+        Prose(text=f"{explain_groups(report)} {noted(report.roc.interval_unit)}", kind="note"),
+    )
 
 
 def _matches(gallery: Gallery) -> tuple[Block, ...]:
@@ -178,11 +184,11 @@ def _matches(gallery: Gallery) -> tuple[Block, ...]:
 def _synthetic(gallery: Gallery) -> tuple[Block, ...]:
     title = Heading(text="Synthetic set of one run")
     if gallery.synthetic is None or gallery.synthetic_labels is None:
-        return title, Prose(text=gallery.note or "The synthetic set is not drawn.")
+        return title, Prose(text=gallery.note or "The synthetic set of this run is not available to be drawn.")
     mosaic, total = arrange(gallery.synthetic_labels), len(gallery.synthetic)
     shown = int((mosaic.cells >= 0).sum())
     which = f"All {count(total)} images" if shown == total else f"{shown} of {count(total)} images"
-    note = f"{which} of the first run, by class. Pixels beyond the range of the data are cut for display."
+    note = f"{which} of the first run, by class. Pixels outside the range of the data are clipped for display."
     return title, Figure(plot=set_plot(gallery.synthetic, mosaic), name="synthetic"), Prose(text=note, kind="note")
 
 

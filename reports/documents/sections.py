@@ -23,6 +23,7 @@ from reports.records.schema import EpsilonBound
 from reports.words.bounds import (
     CONTROL_NOTE,
     REPEAT_NOTE,
+    SYMBOLS_NOTE,
     explain_headline,
     explain_levels,
     headline,
@@ -31,14 +32,15 @@ from reports.words.bounds import (
     threat_entries,
     title_of,
 )
-from reports.words.epsilon_rows import rows_of_bounds
+from reports.words.epsilon_rows import explain_bars, rows_of_bounds
 from reports.words.roc import describe_points
 from reports.words.tables import bounds_table
 
 OVER = "Privacy audit of a condensed data set"
-SOURCE = "Drawn from report.json, which holds every figure in full"
-REST = "The rest of this report"
-LIMITS = "What this audit cannot tell"
+OVER_MODELS = "Privacy audit of trained models"
+SOURCE = "Drawn from report.json, which holds all figures at full precision"
+REST = "Full report of this audit"
+LIMITS = "What this audit does not show"
 
 
 def opening(report: AuditRecord, seen: str, explained: str, *, control: bool = False) -> tuple[Block, ...]:
@@ -48,16 +50,18 @@ def opening(report: AuditRecord, seen: str, explained: str, *, control: bool = F
         *((Prose(text=CONTROL_NOTE, kind="alarm"),) if control else ()),
         Verdict(verdict=report.verdict, reason=report.verdict_reason),
         KeyFigure(figure=headline(report.epsilon, report.claimed), text=explained),
+        Prose(text=SYMBOLS_NOTE, kind="note"),
     )
 
 
-def against_claim(report: AuditRecord, what: str, note: str, claim: str = "") -> tuple[Block, ...]:
-    """A bar per bound, over what is claimed."""
+def against_claim(report: AuditRecord, what: str, claim: str = "", more: str = "") -> tuple[Block, ...]:
+    """A bar per bound, with what is claimed; `more` is added to what is said below."""
+    rows = rows_of_bounds(report)
     return (
-        Heading(text="Analytic against empirical ε"),
-        Figure(plot=epsilon_plot(rows_of_bounds(report), what)),
+        Heading(text="Certified ε" if report.claimed is None else "Certified ε and the claim"),
+        Figure(plot=epsilon_plot(rows, what)),
         *((Prose(text=claim),) if claim else ()),
-        Prose(text=note, kind="note"),
+        Prose(text=f"{explain_bars(rows)} {more}".rstrip(), kind="note"),
     )
 
 
@@ -89,7 +93,7 @@ def all_bounds(
 ) -> tuple[Block, ...]:
     said = explain_headline(first, resting=resting)
     return (
-        Heading(text="Every bound that was computed"),
+        Heading(text="All bounds"),
         bounds_table(bounds, ratio),
         Prose(text=f"{said} {note}".rstrip(), kind="note"),
     )

@@ -9,7 +9,7 @@ from reports.records.allowed import allowed_region
 from reports.records.gallery import Pictures
 from reports.records.visual import NearestReport, VisualReport
 from reports.words import visual as words
-from reports.words.bounds import BARS_NOTE, REAL_NOTE, explain_bound, explain_claim, repeat_entries
+from reports.words.bounds import REAL_NOTE, explain_accountants, explain_bound, explain_claim, repeat_entries
 from reports.words.roc import explain_outside
 
 
@@ -48,7 +48,7 @@ def build_nearest(material: NearestMaterial) -> Document:
         subject=f"nothing tested; digest {report.digest}",
         reference=report.digest[:16],
         blocks=(
-            Prose(text="For every synthetic image the records of its class nearest to it.", kind="lead"),
+            Prose(text="The records nearest to every synthetic image, of the same class.", kind="lead"),
             Prose(text=words.UNTESTED, kind="strong"),
             words.distances_table(report),
             Definitions(entries=words.distance_entries(report)),
@@ -85,14 +85,18 @@ def rest(material: VisualMaterial) -> tuple[Block, ...]:
     report = material.report
     weights = {f"Weights_of_{name}": f"sha256 {value}" for name, value in sorted(report.weights.items())}
     repeated = repeat_entries(report.digest, report.versions, Seed=str(report.game.seed), **weights)
-    claim = f"Claimed: {explain_claim(report)}" if report.claimed else explain_claim(report)
+    claim = (
+        f"Claimed: {explain_claim(report)}{explain_accountants(report.claimed)}"
+        if report.claimed
+        else explain_claim(report)
+    )
     return (
         *_panel(report, material.pictures),
-        *sections.against_claim(report, "Measured ε of every distance", BARS_NOTE, claim),
+        *sections.against_claim(report, "Measured ε of every distance", claim),
         *sections.all_bounds(report.bounds, report.epsilon, ratio=report.paper_style_epsilon),
         *sections.threat(report),
-        *sections.repeat(report.command, repeated, report.config),
         *sections.limits(words.LIMITS),
+        *sections.repeat(report.command, repeated, report.config),
     )
 
 

@@ -13,10 +13,12 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from reports.figures.style import POINTS_PER_INCH, house_style
+from reports.figures.style import PAPER, POINTS_PER_INCH, house_style
+from reports.figures.theme import adapt_to_screen
 from reports.files import write_atomically
 
 LEGEND_LINE = 11.0
+MARGIN = 0.12  # inches around a picture that stands by itself
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +54,7 @@ class Canvas:
             borderpad=0,
             columnspacing=1.4,
             labelspacing=0.35,
+            handlelength=3.6,  # long enough to tell dashes apart
         )
         for text in drawn.get_texts():
             text.set_parse_math(False)
@@ -59,7 +62,7 @@ class Canvas:
 
 @dataclass(frozen=True, kw_only=True)
 class Plot:
-    """A figure at any width: how high it then is, how it is drawn, and what it shows, for who cannot see it."""
+    """A figure at any width: how high it then is, how it is drawn, and what it shows, for readers who cannot see it."""
 
     alt: str
     height: Callable[[float], float]
@@ -67,12 +70,12 @@ class Plot:
 
 
 def svg_of(plot: Plot, width: float) -> bytes:
-    """The figure by itself, type as outlines."""
+    """The figure by itself for a page: type as outlines, colours by the reader's preference for light or dark."""
     stream = io.BytesIO()
     nothing: dict[str, Any] = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     with house_style():
         _alone(plot, width).savefig(stream, format="svg", metadata=nothing)
-    return stream.getvalue()
+    return adapt_to_screen(stream.getvalue().decode()).encode()
 
 
 def write_png(plot: Plot, width: float, path: Path) -> None:
@@ -82,13 +85,14 @@ def write_png(plot: Plot, width: float, path: Path) -> None:
 
 def save_png(figure: Figure, path: Path) -> None:
     FigureCanvasAgg(figure)
-    write_atomically(path, lambda stream: figure.savefig(stream, format="png", metadata={"Software": None}))
+    around: dict[str, Any] = {"bbox_inches": "tight", "pad_inches": MARGIN}
+    write_atomically(path, lambda stream: figure.savefig(stream, format="png", metadata={"Software": None}, **around))
 
 
 def legend_columns(width: float, labels: Sequence[str]) -> int:
     """As many as there is room for."""
     longest = max(map(len, labels), default=0)
-    return max(1, min(len(labels), int(width // (36 + 3.9 * longest))))
+    return max(1, min(len(labels), int(width // (44 + 3.9 * longest))))
 
 
 def legend_height(width: float, labels: Sequence[str]) -> float:
@@ -98,6 +102,6 @@ def legend_height(width: float, labels: Sequence[str]) -> float:
 
 def _alone(plot: Plot, width: float) -> Figure:
     height = plot.height(width)
-    sheet = Figure(figsize=(width / POINTS_PER_INCH, height / POINTS_PER_INCH), facecolor="white")
+    sheet = Figure(figsize=(width / POINTS_PER_INCH, height / POINTS_PER_INCH), facecolor=PAPER)
     plot.draw(Canvas(sheet=sheet, left=0.0, top=0.0, width=width))
     return sheet

@@ -19,7 +19,7 @@ Curves = Sequence[tuple[str, Roc]]
 
 def curves_plot(curves: Curves, *, scales: Sequence[str]) -> Plot:
     """At most `MOST_CURVES` of them, by name."""
-    labels = ["chance", *(name for name, _ in curves)]
+    labels = ["chance", *(_label(name, roc) for name, roc in curves)]
     said = "; ".join(f"{name}: {describe_auc(roc)}" for name, roc in curves)
     return Plot(
         alt=f"Operating characteristics of {len(curves)} audits ({' and '.join(scales)} axes): {said}",
@@ -51,8 +51,12 @@ def draw_curves(axes: Axes, curves: Curves, *, logarithmic: bool) -> None:
             markevery=(4 * (place % 5), 20),
             markersize=4.5,
             linewidth=1.4,
-            label=name,
+            label=_label(name, roc),
         )
+
+
+def _label(name: str, roc: Roc) -> str:
+    return f"{name}, AUC {roc.auc:.3f}"
 
 
 def _draw(canvas: Canvas, *, curves: Curves, scales: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ from functools import partial
 from matplotlib.axes import Axes
 
 from reports.figures.canvas import Canvas, Plot
-from reports.figures.style import BLUE, GREY, INK, PALE, VERMILLION
+from reports.figures.style import BLUE, GREY, INK, PALE, PAPER, RED_INK, VERMILLION
 from reports.figures.typography import Face, shorten, wrap
 from reports.words.epsilon_rows import EpsilonRow, right_end
 
@@ -14,7 +14,7 @@ _LABEL = Face(size=7, leading=9)
 _NARROW = 400.0  # below this width a row's label stands above its bar
 _LABELS = 150.0
 _COLUMN = 44.0
-_TITLES = ("measured", "claimed", "ceiling")
+_TITLES = ("measured", "claimed", "ceiling")  # the last has no room on a phone, where the pale bar tells it
 
 
 def epsilon_plot(rows: Sequence[EpsilonRow], what: str) -> Plot:
@@ -32,7 +32,8 @@ def _row(width: float) -> float:
 def _draw(canvas: Canvas, *, rows: Sequence[EpsilonRow]) -> None:
     narrow, right = canvas.width < _NARROW, right_end(rows)
     left = 6.0 if narrow else _LABELS
-    shown = [title for title in _TITLES if title != "claimed" or any(row.claim for row in rows)]
+    claims = any(row.claim for row in rows)
+    shown = [title for title in _TITLES if (title != "claimed" or claims) and not (narrow and title == "ceiling")]
     wide = canvas.width - left - _COLUMN * len(shown) - 6
     axes = canvas.axes(left, 12, wide, _row(canvas.width) * len(rows))
     thick = 0.36 if narrow else 0.56
@@ -42,7 +43,7 @@ def _draw(canvas: Canvas, *, rows: Sequence[EpsilonRow]) -> None:
         for column, title in enumerate(shown):
             text, colour = {
                 "measured": (row.figure, INK),
-                "claimed": (row.claim, VERMILLION),
+                "claimed": (row.claim, RED_INK),
                 "ceiling": (row.most, GREY),
             }[title]
             _beside(axes, middle, text, 6 + _COLUMN * column, colour, bold=title == "measured")
@@ -50,7 +51,7 @@ def _draw(canvas: Canvas, *, rows: Sequence[EpsilonRow]) -> None:
             label = shorten(row.label, _LABEL, canvas.width - left)
             axes.text(0, middle - 0.32, label, va="center", fontsize=7, parse_math=False)
     for column, title in enumerate(shown):
-        colour = VERMILLION if title == "claimed" else INK
+        colour = RED_INK if title == "claimed" else INK
         _beside(axes, -0.5 - 6 / _row(canvas.width), title, 6 + _COLUMN * column, colour)
     axes.set(xlim=(0, right), ylim=(len(rows) - 0.5, -0.5), xlabel="ε")
     if narrow:
@@ -70,7 +71,7 @@ def _two_lines(text: str, width: float) -> str:
 def _bar(axes: Axes, row: EpsilonRow, place: float, thick: float, right: float) -> None:
     lower, ceiling = min(max(row.lower, 0.0), right), min(row.ceiling, right)
     axes.barh(place, ceiling, height=thick, color=PALE, edgecolor=GREY, linewidth=0.6)
-    colour, hatch = (BLUE, None) if row.certified else ("white", "////")
+    colour, hatch = (BLUE, None) if row.certified else (PAPER, "////")
     axes.barh(place, lower, height=thick, facecolor=colour, hatch=hatch, edgecolor=INK, linewidth=0.6)
     if row.claimed is not None and row.claimed <= right:
         reach = 0.75 * thick

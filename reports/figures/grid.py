@@ -4,18 +4,17 @@ from functools import partial
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Rectangle
 from scipy.stats import norm
 
 from reports.figures.canvas import LEGEND_LINE, Canvas, Plot
-from reports.figures.style import BLUE, GREY, INK, PALE, SERIES
+from reports.figures.style import BLUE, GREY, SERIES
 from reports.records.grid import GridCell, GridReport
 from reports.words.grid import AXIS_NAMES, DOUBT_NAMES, RANDOMNESS_NAMES, name_cell
 from reports.words.rounding import down
 
 _ROW, _PANEL, _GAP, _MARGIN = 34.0, 96.0, 46.0, 46.0
-_SHADES = LinearSegmentedColormap.from_list("certified", [PALE, "#9CC7E2", BLUE])
+_PALEST, _DARKEST = 0.05, 0.5  # opacity of a field, light enough for its text
 
 
 def adversaries_plot(report: GridReport) -> Plot:
@@ -51,13 +50,11 @@ def _draw_adversaries(canvas: Canvas, *, report: GridReport) -> None:
 
 def _field(axes: Axes, cell: GridCell, column: int, row: int) -> None:
     share = min(1.0, max(0.0, cell.epsilon.lower) / max(cell.epsilon.ceiling, 1e-9))
-    box = Rectangle((column - 0.48, row - 0.47), 0.96, 0.94, facecolor=_SHADES(share), edgecolor=GREY, linewidth=0.6)
+    shade = (BLUE, _PALEST + (_DARKEST - _PALEST) * share)
+    box = Rectangle((column - 0.48, row - 0.47), 0.96, 0.94, facecolor=shade, edgecolor=GREY, linewidth=0.6)
     axes.add_patch(box)
-    colour = "white" if share > 0.7 else INK
-    axes.text(
-        column, row - 0.12, f"ε ≥ {down(cell.epsilon.lower)}", ha="center", va="center", color=colour, fontweight="bold"
-    )
-    axes.text(column, row + 0.22, f"AUC {cell.auc:.3f}", ha="center", va="center", color=colour, fontsize=7)
+    axes.text(column, row - 0.12, f"ε ≥ {down(cell.epsilon.lower)}", ha="center", va="center", fontweight="bold")
+    axes.text(column, row + 0.22, f"AUC {cell.auc:.3f}", ha="center", va="center", fontsize=7)
 
 
 def sweep_plot(report: GridReport) -> Plot:

@@ -49,18 +49,25 @@ def arrange(labels: NDArray[np.int64]) -> Mosaic:
 
 def compose(images: Pixels, cells: NDArray[np.int64]) -> Pixels:
     """One picture `[height, width, channels]` of framed cells on white, pixels enlarged to stay sharp."""
+    return _compose(images, cells)[0]
+
+
+def _compose(images: Pixels, cells: NDArray[np.int64]) -> tuple[Pixels, NDArray[np.bool_]]:
+    """The picture, and where in it cells and their frames are."""
     height, width, channels = images.shape[1:]
     rows, columns = cells.shape
     scale = max(1, _FINEST // (max(rows * height, columns * width)))
     gap = max(4, scale * width // 12)
     frame, high, wide = max(1, gap // 6), height * scale, width * scale
     sheet = np.ones((rows * (high + gap), columns * (wide + gap), channels), np.float32)
+    covered = np.zeros(sheet.shape[:2], dtype=bool)
     for row, column in zip(*np.nonzero(cells >= 0), strict=True):
         top, left = row * (high + gap) + gap // 2, column * (wide + gap) + gap // 2
-        sheet[top - frame : top + high + frame, left - frame : left + wide + frame] = _FRAME
+        framed = slice(top - frame, top + high + frame), slice(left - frame, left + wide + frame)
+        sheet[framed], covered[framed] = _FRAME, True
         enlarged = images[cells[row, column]].repeat(scale, axis=0).repeat(scale, axis=1)
         sheet[top : top + high, left : left + wide] = enlarged
-    return sheet
+    return sheet, covered
 
 
 def set_plot(images: Pixels, mosaic: Mosaic) -> Plot:
@@ -99,9 +106,10 @@ def _draw_row(canvas: Canvas, *, images: Pixels, mosaic: Mosaic, size: tuple[flo
 
 
 def draw_mosaic(axes: Axes, images: Pixels, mosaic: Mosaic, *, naming: str) -> None:
-    """The picture; what the labels name stands on the axis."""
-    picture = compose(images, mosaic.cells)
-    colours = np.round(255 * np.broadcast_to(picture, (*picture.shape[:2], 3))).astype(np.uint8)
+    """The picture, transparent between its cells; what the labels name stands on the axis."""
+    picture, covered = _compose(images, mosaic.cells)
+    opaque = np.concatenate([np.broadcast_to(picture, (*picture.shape[:2], 3)), covered[..., None]], axis=2)
+    colours = np.round(255 * opaque).astype(np.uint8)
     axes.imshow(colours, interpolation="none", aspect="equal")
     axes.set(xticks=[], yticks=[])
     rows, columns = mosaic.cells.shape

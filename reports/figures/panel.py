@@ -7,61 +7,72 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from reports.figures.canvas import Canvas, Plot
-from reports.figures.style import BLUE, GREY, INK, PALE, VERMILLION
+from reports.figures.style import BLUE, INK, PALE, VERMILLION
 from reports.records.gallery import Pictures, Pixels
 from reports.records.visual import Column
 
 # In widths of a picture.
-_CAPTION = 0.36
-_NAMES = 1.2
+_CAPTION = 0.4
+_NAMES = 1.35
+_FLAT = 0.42  # height of what stands for a record that is not shown
 _RANKS = 3
-_NARROWEST, _TALLEST = 42.0, 600.0  # points
+_NARROWEST, _TALLEST, _PHONE = 42.0, 540.0, 300.0  # points
 _WHETHER = {True: " in", False: " out", None: ""}
 _FRAMES = {True: (VERMILLION, "-", 1.8), False: (BLUE, (0, (2, 2)), 0.9), None: (INK, "-", 0.6)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Grid:
-    """Columns of pictures, so many to a line; lengths in widths of a picture, and how many points that is."""
+    """Columns of pictures, so many to a line, and how many points the width of a picture is."""
 
     per_line: int
-    column_height: float
+    num_lines: int
     point: float
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Shape:
+    """Heights over widths: of a synthetic image, 0 where none may be shown, of a record, and of a whole column."""
+
+    synthetic: float
+    record: float
+    column: float
+
+
 def panel_plot(columns: Sequence[Column], pictures: Pictures) -> Plot:
-    """A column per synthetic image; what may not be shown stands as its number."""
-    aspect = _aspect(pictures)
-    rows = 1 + _RANKS * max((len(column.matches) for column in columns), default=0)
-    high = rows * (aspect + _CAPTION) + 0.1
+    """A column per synthetic image; a record that may not be shown stands as its number."""
+    shape = _shape(columns, pictures)
 
     def grid(width: float) -> _Grid:
-        per_line = max(1, min(len(columns), int(width / _NARROWEST - _NAMES)))
-        lines = -(-len(columns) // per_line)
-        point = min(width / (_NAMES + 0.05 + per_line), 1.4 * _NARROWEST, _TALLEST / high)
-        return _Grid(per_line=per_line, column_height=high, point=point if lines else 1.0)
+        most = max(1, min(len(columns), int(width / _NARROWEST - _NAMES)))
+        num_lines = max(1, -(-len(columns) // most))
+        per_line = max(1, -(-len(columns) // num_lines))
+        point = min(width / (_NAMES + 0.05 + per_line), 1.4 * _NARROWEST)
+        if width > _PHONE:
+            point = min(point, _TALLEST / (shape.column * num_lines))
+        return _Grid(per_line=per_line, num_lines=num_lines, point=point)
 
     def height(width: float) -> float:
         of = grid(width)
-        return -(-len(columns) // of.per_line) * of.column_height * of.point
+        return of.num_lines * shape.column * of.point if columns else 0.0
 
     def draw(canvas: Canvas) -> None:
         of = grid(canvas.width)
         for line, start in enumerate(range(0, len(columns), of.per_line)):
             part = columns[start : start + of.per_line]
-            wide, tall = _NAMES + 0.05 + of.per_line, of.column_height
+            wide, tall = _NAMES + 0.05 + of.per_line, shape.column
             axes = canvas.axes(0, line * tall * of.point, wide * of.point, tall * of.point)
             axes.set(xlim=(0, wide), ylim=(tall, 0), aspect="equal")
             axes.axis("off")
             for place, column in enumerate(part):
                 shown = None if pictures.synthetic is None else pictures.synthetic[start + place]
-                _draw_column(axes, column, shown, pictures, _NAMES + place, aspect, named=place == 0)
+                _draw_column(axes, column, shown, pictures, _NAMES + place, shape, named=place == 0)
 
     return Plot(alt=_describe(columns), height=height, draw=draw)
 
 
 def _describe(columns: Sequence[Column]) -> str:
-    """The panel for who cannot see it."""
+    """The panel for readers who cannot see it."""
     parts = []
     for column in columns:
         for name, matches in column.matches.items():
@@ -71,57 +82,69 @@ def _describe(columns: Sequence[Column]) -> str:
 
 
 def _draw_column(
-    axes: Axes, column: Column, shown: Pixels | None, pictures: Pictures, left: float, aspect: float, *, named: bool
+    axes: Axes, column: Column, shown: Pixels | None, pictures: Pictures, left: float, shape: _Shape, *, named: bool
 ) -> None:
-    _draw_cell(axes, left, 0.0, aspect, shown, f"synthetic, {column.label}", hidden="not shown")
-    top = aspect + _CAPTION
+    axes.text(left + 0.45, _CAPTION - 0.06, f"class {column.label}", ha="center", va="bottom", fontsize=7)
+    if shown is not None:
+        _draw_image(axes, shown, left, _CAPTION, shape.synthetic)
+        _frame(axes, left, _CAPTION, shape.synthetic, None)
+        if named:
+            _name(axes, "synthetic", _CAPTION + shape.synthetic / 2)
+    top = shape.synthetic + _CAPTION
     for name, matches in column.matches.items():
         for rank, match in enumerate(matches):
             if named:
-                middle = top + _CAPTION + aspect / 2
-                axes.text(_NAMES - 0.1, middle, f"{name}\n{rank + 1}", ha="right", va="center")
-            image, caption = pictures.records.get(match.record), f"{match.distance:.3g}{_WHETHER[match.member]}"
-            _draw_cell(axes, left, top, aspect, image, caption, hidden=f"no. {match.record}", member=match.member)
-            top += aspect + _CAPTION
-        top += (_RANKS - len(matches)) * (aspect + _CAPTION)
+                _name(axes, f"{name}, {rank + 1}.", top + _CAPTION + shape.record / 2)
+            caption = f"{_say(match.distance)}{_WHETHER[match.member]}"
+            axes.text(left + 0.45, top + _CAPTION - 0.06, caption, ha="center", va="bottom", fontsize=7)
+            image = pictures.records.get(match.record)
+            if image is None:
+                middle = top + _CAPTION + 0.45 * shape.record
+                axes.text(left + 0.45, middle, f"no. {match.record}", ha="center", va="center", fontsize=7)
+            else:
+                _draw_image(axes, image, left, top + _CAPTION, shape.record)
+            _frame(axes, left, top + _CAPTION, shape.record, match.member, filled=image is None)
+            top += shape.record + _CAPTION
+        top += (_RANKS - len(matches)) * (shape.record + _CAPTION)
 
 
-def _draw_cell(
-    axes: Axes,
-    left: float,
-    top: float,
-    aspect: float,
-    image: Pixels | None,
-    caption: str,
-    *,
-    hidden: str,
-    member: bool | None = None,
-) -> None:
-    """A picture with its caption above; members have a heavy solid frame, non-members a dashed one."""
-    top += _CAPTION
-    right, bottom = left + 0.9, top + 0.9 * aspect
-    axes.text((left + right) / 2, top - 0.06, caption, ha="center", va="bottom", fontsize=6)
-    if image is None:
-        axes.text((left + right) / 2, (top + bottom) / 2, hidden, ha="center", va="center", fontsize=5.5, color=GREY)
-    else:
-        shown = image.repeat(3, axis=2) if image.shape[2] == 1 else image
-        axes.imshow(shown, extent=(left, right, bottom, top), interpolation="none", aspect="auto", zorder=1)
+def _say(distance: float) -> str:
+    """Short enough for a column; what rounding leaves of none is none."""
+    return f"{distance:.2g}" if distance >= 1e-4 else "≈ 0"
+
+
+def _name(axes: Axes, text: str, middle: float) -> None:
+    axes.text(_NAMES - 0.12, middle, text, ha="right", va="center", fontsize=7)
+
+
+def _draw_image(axes: Axes, image: Pixels, left: float, top: float, aspect: float) -> None:
+    shown = image.repeat(3, axis=2) if image.shape[2] == 1 else image
+    extent = (left, left + 0.9, top + 0.9 * aspect, top)
+    axes.imshow(shown, extent=extent, interpolation="none", aspect="auto", zorder=1)
+
+
+def _frame(axes: Axes, left: float, top: float, aspect: float, member: bool | None, *, filled: bool = False) -> None:
+    """Members have a heavy solid frame, non-members a dashed one."""
     colour, line, weight = _FRAMES[member]
     axes.add_patch(
         Rectangle(
             (left, top),
-            right - left,
-            bottom - top,
-            facecolor=PALE if image is None else "none",
+            0.9,
+            0.9 * aspect,
+            facecolor=PALE if filled else "none",
             edgecolor=colour,
             linestyle=line,
             linewidth=weight,
-            zorder=0 if image is None else 2,
+            zorder=0 if filled else 2,
         )
     )
 
 
-def _aspect(pictures: Pictures) -> float:
-    """Height over width of a picture; flat boxes where none is shown."""
-    known = [*pictures.records.values(), *(() if pictures.synthetic is None else pictures.synthetic[:1])]
-    return known[0].shape[0] / known[0].shape[1] if known else 0.5
+def _shape(columns: Sequence[Column], pictures: Pictures) -> _Shape:
+    known = next(iter(pictures.records.values()), None)
+    synthetic = 0.0
+    if pictures.synthetic is not None and len(pictures.synthetic):
+        synthetic = pictures.synthetic.shape[1] / pictures.synthetic.shape[2]
+    record = _FLAT if known is None else known.shape[0] / known.shape[1]
+    rows = _RANKS * max((len(column.matches) for column in columns), default=0)
+    return _Shape(synthetic=synthetic, record=record, column=synthetic + _CAPTION + rows * (record + _CAPTION) + 0.1)

@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
 from reports.figures.canvas import Canvas, Plot, legend_columns, legend_height
 from reports.figures.labels import place_labels
-from reports.figures.style import ALLOWED, BLUE, GREY, INK, POINTS_PER_INCH, VERMILLION
+from reports.figures.style import ALLOWED, BLUE, FEW, GREY, INK, PAPER, POINTS_PER_INCH, VERMILLION
 from reports.records.allowed import FEWEST, allowed_at, allowed_region, lies_outside
 from reports.records.kinds import HasCurve
 from reports.records.scores import Floats
@@ -22,16 +22,16 @@ from reports.words.roc import describe_auc, say_rate
 from reports.words.rounding import measured, percent
 
 SCALES = ("logarithmic", "linear")
-SCREEN_WIDTH = 320.0
+SCREEN_WIDTH = 236.0  # small, so that type stays legible on a phone
 _EVERY = 4  # so that marks stay apart
 _DASHED = (0, (4, 2))
 _DASH_DOT = (0, (6, 1.5, 1.2, 1.5))
 _LEFT, _TOP, _BOTTOM, _RIGHT = 44.0, 6.0, 36.0, 10.0
 _LARGEST_OF_SEVERAL = 168.0
 _LARGEST = 270.0
-_CHANCE, _FEW = "chance", "fewer than 10 false positives"
-_ALLOWED_REGION, _FORBIDDEN, _OUTSIDE = "allowed by the guarantee", "not allowed", "outside, whole interval"
-_CORNERS = ((True, "s", VERMILLION, "attempt that refutes"), (False, "D", "white", "attempt"))
+_CHANCE, _THIS, _FEW = "chance", "this attack", "fewer than 10 false positives"
+_ALLOWED_REGION, _FORBIDDEN, _OUTSIDE = "allowed by the claim", "not allowed", "outside with its whole interval"
+_CORNERS = ((True, "s", VERMILLION, "attempt that refutes"), (False, "D", PAPER, "attempt"))
 Marks = Sequence[tuple[str, Corner]]
 
 
@@ -59,12 +59,12 @@ def roc_plot(report: HasCurve, num_nonmembers: int, *, of: str, scales: Sequence
 
 
 def roc_scales(report: HasCurve, num_nonmembers: int, *, of: str, marks: Marks = ()) -> tuple[Scale, ...]:
-    """One figure for each kind of axes, with the places of the curve's points."""
+    """One figure for each kind of axes, with the places of the curve's points; that on which marks are named first."""
     rates, true = _array(report, "false_positive_rate"), _array(report, "true_positive_rate")
     lowest = lowest_rate(rates, num_nonmembers)
     return tuple(
         scale_of(name, roc_plot(report, num_nonmembers, of=of, scales=(name,), marks=marks), rates, [true], lowest)
-        for name in SCALES
+        for name in (SCALES[::-1] if marks else SCALES)
     )
 
 
@@ -132,14 +132,14 @@ def _draw(canvas: Canvas, *, report: HasCurve, num_nonmembers: int, scales: Sequ
     panels = panels_of(canvas, len(scales))
     for axes, scale in zip(panels, scales, strict=True):
         draw_roc(axes, report, num_nonmembers=num_nonmembers, logarithmic=scale == "logarithmic")
-        mark_corners(axes, marks)
+        mark_corners(axes, marks, named=scale == "linear")
     legend_below(canvas, panels[0], len(scales))
 
 
 def _labels(report: HasCurve, num_nonmembers: int, marks: Marks) -> list[str]:
     """What the legend says at most."""
     region = allowed_region(report)
-    labels = [_CHANCE, _this(report), _interval(report)]
+    labels = [_CHANCE, _THIS, _interval(report)]
     if FEWEST / num_nonmembers > lowest_rate(_array(report, "false_positive_rate"), num_nonmembers):
         labels.append(_FEW)
     if region is not None:
@@ -157,13 +157,15 @@ def draw_roc(axes: Axes, report: HasCurve, *, num_nonmembers: int, logarithmic: 
     axes.plot(grid, grid, color=GREY, linestyle=_DASHED, linewidth=1, label=_CHANCE)
     keep = rates > 0 if logarithmic else rates >= 0
     true, lower, upper = (_array(report, name)[keep] for name in ("true_positive_rate", "lower", "upper"))
-    axes.plot(rates[keep], true, color=BLUE, linewidth=1.7, label=_this(report))
+    axes.plot(rates[keep], true, color=BLUE, linewidth=1.7, label=_THIS)
     axes.fill_between(rates[keep], lower, upper, color=BLUE, alpha=0.25, linewidth=0, label=_interval(report))
-    _draw_rates(axes, report, lowest if logarithmic else 0.0)
+    _write_area(axes, report)
+    if logarithmic:
+        _draw_rates(axes, report, lowest)
     if logarithmic and FEWEST / num_nonmembers > lowest:
         look: dict[str, Any] = {
             "facecolor": "none",
-            "edgecolor": "#C8C8C8",
+            "edgecolor": FEW,
             "hatch": "\\\\\\\\",
             "linewidth": 0,
             "zorder": 0.6,
@@ -178,8 +180,25 @@ def draw_roc(axes: Axes, report: HasCurve, *, num_nonmembers: int, logarithmic: 
     axes.fill_between(grid, allowed, 1, label=_FORBIDDEN, **look)
     outside = np.flatnonzero(lies_outside(report, region, num_nonmembers)[keep])[::_EVERY]
     if outside.size:
-        look = {"color": INK, "markeredgecolor": "white", "markersize": 5.5, "markeredgewidth": 0.6, "zorder": 5}
+        look = {"color": INK, "markeredgecolor": PAPER, "markersize": 5.5, "markeredgewidth": 0.6, "zorder": 5}
         axes.plot(rates[keep][outside], true[outside], "X", label=_OUTSIDE, **look)
+
+
+def _write_area(axes: Axes, report: HasCurve) -> None:
+    """The area and its interval, in the corner that a curve above the diagonal leaves free."""
+    figure, interval = measured(report.roc.auc, report.roc.auc_interval)
+    axes.text(
+        0.98,
+        0.03,
+        f"AUC {figure}\n{interval}",
+        transform=axes.transAxes,
+        ha="right",
+        va="bottom",
+        fontsize=7.5,
+        bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 1.5, "alpha": 0.85},
+        zorder=6,
+        parse_math=False,
+    )
 
 
 def _draw_rates(axes: Axes, report: HasCurve, lowest: float) -> None:
@@ -193,8 +212,12 @@ def _draw_rates(axes: Axes, report: HasCurve, lowest: float) -> None:
         )
 
 
-def mark_corners(axes: Axes, marks: Marks) -> None:
-    """A mark for each place: filled squares refute, open diamonds do not; with their numbers of the table."""
+def mark_corners(axes: Axes, marks: Marks, *, named: bool) -> None:
+    """A mark for each place: filled squares refute, open diamonds do not.
+
+    They are `named` with their numbers of the table where there is room: on linear axes, for on logarithmic ones most
+    of them lie in one corner.
+    """
     low_x, low_y = axes.get_xlim()[0], axes.get_ylim()[0]
     places = [(max(corner.false_positive_rate, low_x), max(corner.true_positive_rate, low_y)) for _, corner in marks]
     for outside, shape, fill, label in _CORNERS:
@@ -208,6 +231,8 @@ def mark_corners(axes: Axes, marks: Marks) -> None:
                 "zorder": 7,
             }
             axes.plot(*zip(*chosen, strict=True), linestyle="none", marker=shape, label=label, clip_on=False, **look)
+    if not named:
+        return
     scale = POINTS_PER_INCH / axes.figure.dpi
     on_paper = [tuple(scale * axes.transData.transform(place)) for place in places]
     offsets = place_labels(on_paper, [name for name, _ in marks], size=7)
@@ -221,13 +246,9 @@ def mark_corners(axes: Axes, marks: Marks) -> None:
             va="center",
             fontsize=7,
             fontweight="bold",
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.3, "alpha": 0.75},
+            bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 0.3, "alpha": 0.75},
             zorder=8,
         )
-
-
-def _this(report: HasCurve) -> str:
-    return f"this attack, AUC {measured(report.roc.auc, report.roc.auc_interval)[0]}"
 
 
 def _interval(report: HasCurve) -> str:

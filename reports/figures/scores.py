@@ -15,7 +15,7 @@ from reports.records.scores import RecordExposure, ScoreHistogram
 from reports.words.roc import say_rate
 
 _NARROW = 400.0  # below this width panels stand below each other
-_HEIGHT = 100.0
+_HEIGHT = 84.0
 
 
 def scores_plot(histogram: ScoreHistogram) -> Plot:
@@ -57,7 +57,7 @@ def draw_scores(axes: Axes, histogram: ScoreHistogram, *, logarithmic: bool) -> 
         axes.yaxis.set_major_locator(MaxNLocator(nbins=5))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: say_rate(value)))
     axes.set_xlabel("score (higher: more likely a member)")
-    axes.set_ylabel("the same, logarithmic" if logarithmic else "share of scores per bin")
+    axes.set_ylabel("share of scores (log)" if logarithmic else "share of scores per bin")
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=2, borderaxespad=0.2)
     axes.set_xlim(histogram.edges[0], histogram.edges[-1])
 

@@ -18,19 +18,23 @@ BLUE = "#0072B2"
 VERMILLION = "#D55E00"
 ORANGE = "#E69F00"
 SKY = "#56B4E9"
+PAPER = "#FFFFFF"
 INK = "#1A1A1A"
 GREY = "#5A5A5A"
 RULE = "#BDBDBD"
 PALE = "#F1F1F1"
 ALLOWED = "#E3F0F8"
+GRID = "#DDDDDD"
+FEW = "#C8C8C8"
+RED_INK = "#B54A00"  # vermillion for type, which needs more contrast than lines
 
 GREEN = "#009E73"
 PURPLE = "#CC79A7"
 
 VERDICT_COLOURS = {
-    "REFUTED": VERMILLION,
-    "CONTRACT BROKEN": VERMILLION,
-    "NOISE NOT AS CLAIMED": VERMILLION,
+    "REFUTED": RED_INK,
+    "CONTRACT BROKEN": RED_INK,
+    "NOISE NOT AS CLAIMED": RED_INK,
     "NOT REFUTED": BLUE,
     "NO CLAIM": GREY,
     "NOTHING TESTED": GREY,
@@ -61,6 +65,7 @@ SERIES = (
 SETTINGS: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 8,
+    "text.color": INK,
     "pdf.fonttype": 42,
     "pdf.compression": 6,
     "axes.linewidth": 0.7,
@@ -80,7 +85,7 @@ SETTINGS: dict[Any, Any] = {
     "ytick.major.width": 0.7,
     "xtick.minor.width": 0.5,
     "ytick.minor.width": 0.5,
-    "grid.color": "#DDDDDD",
+    "grid.color": GRID,
     "grid.linewidth": 0.5,
     "hatch.linewidth": 0.45,
     "legend.fontsize": 7.5,

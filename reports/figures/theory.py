@@ -8,10 +8,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from reports.figures.style import BLUE, GREY, INK, ORANGE, house_style
+from reports.figures.style import BLUE, GREY, INK, ORANGE, SERIES, house_style
 from reports.records.gallery import pixels
 
-COLOURS = (BLUE, ORANGE, INK)
 LINES = {"real": "-", "random": (0, (4, 2))}
 DOTS_PER_INCH = 160
 
@@ -26,14 +25,17 @@ def draw_distances(path: Path, curves: Mapping[str, Mapping[tuple[str, int], Seq
             for (init, ipc), values in lines.items():
                 axes.plot(
                     np.maximum(values, np.finfo(np.float32).tiny),
-                    color=COLOURS[sizes.index(ipc) % len(COLOURS)],
+                    color=SERIES[sizes.index(ipc) % len(SERIES)].colour,
+                    marker=SERIES[sizes.index(ipc) % len(SERIES)].marker,
+                    markevery=0.2,
+                    markersize=4,
                     linestyle=LINES[init],
                     linewidth=1.3,
                     label=f"{ipc} per class, {init}",
                 )
             axes.set(title=extractor, xlabel="step", yscale="log")
             axes.grid(axis="y")
-        panels[0].set_ylabel("distance of the barycentres of S and T")
+        panels[0].set_ylabel("distance between the barycentres of S and T")
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
         figure.savefig(path, format="png", dpi=DOTS_PER_INCH)
 

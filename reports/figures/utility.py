@@ -54,8 +54,9 @@ def write_utility_figure(rows: Rows, names: dict[str, str], path: Path) -> None:
 def draw_size(axes: Axes, rows: Rows, methods: Sequence[str], title: str) -> None:
     """Accuracy against the number of images; bars are 95% intervals of the mean."""
     pairs = list(dict.fromkeys((row["set"], row["epsilon"]) for row in rows))
-    sizes = sorted({row["images"] for row in rows} | {row["random_subset"]["images"] for row in rows})
-    subsets = {row["random_subset"]["images"]: row["random_subset"] for row in rows}
+    measured = [row["random_subset"] for row in rows if row["random_subset"] is not None]
+    sizes = sorted({row["images"] for row in rows} | {found["images"] for found in measured})
+    subsets = {found["images"]: found for found in measured}
     total = len(pairs) + 1
     for position, (name, epsilon) in enumerate(pairs):
         mine = sorted(
@@ -65,7 +66,8 @@ def draw_size(axes: Axes, rows: Rows, methods: Sequence[str], title: str) -> Non
         points = [(row["images"] * _aside(position, total, sizes), row["accuracy"]) for row in mine]
         variant = sorted({each for own, each in pairs if own == name}, key=_order).index(epsilon)
         _line(axes, points, methods.index(name), variant, label)
-    _reference(axes, [(size * _aside(total - 1, total, sizes), found) for size, found in sorted(subsets.items())])
+    if subsets:
+        _reference(axes, [(size * _aside(total - 1, total, sizes), found) for size, found in sorted(subsets.items())])
     _ceiling(axes, rows)
     _finish(axes, sizes, "images in the set (log scale)", title)
 

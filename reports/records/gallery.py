@@ -70,13 +70,13 @@ def show_synthetic(
     `from_records` says that some image started from a real record; it is then shown only if the person asked.
     """
     if not len(images):
-        return Gallery(note="The method releases a network and no synthetic set; there are no images to draw.")
+        return Gallery(note="The method releases a network and no synthetic set, so there are no images to show.")
     if images.ndim != 4 or images.shape[1] not in (1, 3):
-        return Gallery(note="The synthetic records are rows of a table, not images; none are drawn.")
+        return Gallery(note="The synthetic records are rows of a table and not images, so none are shown.")
     if from_records and not show_records:
         return Gallery(
-            note="The synthetic images of this audit were started from real records and may still show them. They "
-            "are left out unless asked for: audit report RUN_DIR --show-records."
+            note="The synthetic images of this audit were initialised with real records and may still show them, so "
+            "they are left out unless you ask for them: audit report RUN_DIR --show-records."
         )
     hard = labels.argmax(-1) if labels.ndim == 2 else labels
     return Gallery(synthetic=pixels(images), synthetic_labels=hard.astype(np.int64))

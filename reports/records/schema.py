@@ -26,7 +26,8 @@ class EpsilonBound:
     interval) or "no bound" (a point estimate). `unit` is what one trial is: "run" (independent
     condensations) or "record" (independent membership coins). `ceiling` is what a perfect attack would
     have certified with as many trials. `adjacency` is the neighbouring relation of ε. `guess_fractions`
-    are the shares of the coins guessed as members and as non-members, where other runs chose them.
+    are the shares of the coins guessed as members and as non-members, where other runs chose them. `evidence` says
+    what was counted, where an audit has bounds from several scores or neighbouring pools.
     """
 
     lower: float
@@ -45,6 +46,7 @@ class EpsilonBound:
     counts: dict[str, int] = field(default_factory=dict)
     num_tries: int = 1
     guess_fractions: tuple[float, float] | None = None
+    evidence: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +75,9 @@ class Roc:
     this public randomness": they say what other runs with the same would show. "runs": every run has its own.
     "records": of a single run nothing but its records can be resampled, as if their scores were independent; that does
     not say what another run would show.
+    `over_records` names the figures ("AUC", "balanced accuracy", or the false positive rate of a true one) of which all
+    runs agree, so that resampling leaves a point: their intervals are those of a binomial share (Clopper-Pearson) over
+    records as if these were independent.
     `curve` holds `false_positive_rate`, `true_positive_rate`, `lower` and `upper` of the latter on a
     fixed grid of the former.
     """
@@ -86,6 +91,7 @@ class Roc:
     interval_confidence: float
     curve: dict[str, list[float]]
     interval_unit: str = RUNS
+    over_records: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,10 +126,10 @@ class Game:
 
 @dataclass(frozen=True, kw_only=True)
 class ExposedRecord:
-    """One record of the pool: how far its scores in runs with it lie above those without it."""
+    """One record of the pool: how far its scores in runs with it lie above those without it; `label` where known."""
 
     record: int
-    label: int
+    label: int | None
     auc: float
     mean_score_in: float
     mean_score_out: float
@@ -199,14 +205,18 @@ class Ladder:
 
 @dataclass(frozen=True, kw_only=True)
 class RecordGroup:
-    """One kind of records by itself, ordinary ones or a kind of canary; its bound is corrected for all groups."""
+    """Some records by themselves: a group that was asked for, ordinary records, or a kind of canary.
+
+    Its bound is corrected for all groups. `auc` is None where the coins of the group fell on one side only.
+    """
 
     name: str
     num_records: int
-    auc: float
-    auc_interval: tuple[float, float]
+    auc: float | None
+    auc_interval: tuple[float, float] | None
     tpr_at_fpr: dict[str, float]
     epsilon: EpsilonBound
+    tpr_at_fpr_interval: dict[str, tuple[float, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

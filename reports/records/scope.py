@@ -36,7 +36,7 @@ def describe_audited(num_audited: int | None, num_records: int | None) -> str | 
     if num_audited is None or num_records is None:
         return None
     counts = f"{num_audited:,} of {num_records:,}".replace(",", " ")
-    return f"{counts} records audited, the rest always in: the adversary knows them"
+    return f"{counts} records audited, all others in every run and known to the adversary"
 
 
 def describe_scope(scope: Scope) -> str:
@@ -46,7 +46,7 @@ def describe_scope(scope: Scope) -> str:
         describe_audited(scope.num_audited, scope.num_records),
         None if scope.members_per_class is None else f"{scope.members_per_class:,.0f} members per class",
         None if scope.ratio is None else f"r = {scope.ratio:.2g}",
-        None if scope.steps is None else f"{scope.steps:,} steps",
+        None if scope.steps is None else f"{scope.steps:,} step{'' if scope.steps == 1 else 's'}",
         scope.network,
         _RANDOMNESS[scope.randomness],
     ]

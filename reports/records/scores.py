@@ -6,11 +6,14 @@ say "member".
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import norm, rankdata
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Floats = NDArray[np.float64]
 _COLUMNS = ("run", "record", "member", "score")
@@ -43,7 +46,7 @@ class RecordExposure:
     chance_maximum: float
 
 
-def check_scores(scores: pd.DataFrame, *, auc: float) -> None:
+def check_scores(scores: "pd.DataFrame", *, auc: float) -> None:
     """Raise ValueError, in one line, unless this is a score table and the one the reported AUC was computed from."""
     missing = [name for name in _COLUMNS if name not in scores.columns]
     if missing:
@@ -68,7 +71,7 @@ def pooled_auc(score: NDArray[np.floating], member: NDArray[np.bool_]) -> float:
     return float((ranks[member].sum() - num_members * (num_members + 1) / 2) / pairs)
 
 
-def score_histogram(scores: pd.DataFrame) -> ScoreHistogram:
+def score_histogram(scores: "pd.DataFrame") -> ScoreHistogram:
     """20 to 80 bins of equal width over all but the outermost 10⁻⁴ of the scores at each end."""
     score = scores["score"].to_numpy(dtype=np.float64)
     member = scores["member"].to_numpy(dtype=bool)
@@ -93,7 +96,7 @@ def score_histogram(scores: pd.DataFrame) -> ScoreHistogram:
     )
 
 
-def record_exposure(scores: pd.DataFrame, *, fewest: int = 8) -> RecordExposure | None:
+def record_exposure(scores: "pd.DataFrame", *, fewest: int = 8) -> RecordExposure | None:
     """Every record's own AUC over the test runs; None where too few runs hold or lack the records to say.
 
     A record counts when at least `fewest` test runs held it and as many did not.

@@ -23,7 +23,7 @@ from reports.documents.blocks import Block, Curves, Document
 from reports.figures.canvas import Plot, svg_of
 from reports.files import write_atomically
 
-WIDE, NARROW = 487.0, 270.0  # points, of figures in wide windows and on phones
+WIDE, NARROW = 487.0, 236.0  # points, of figures in wide windows and on phones
 _SIGNS = {
     "REFUTED": "✗",
     "CONTRACT BROKEN": "✗",

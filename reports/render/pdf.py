@@ -35,7 +35,7 @@ def write_figures(document: Document, folder: Path) -> None:
 
 def lay_out(document: Document) -> list[Sheet]:
     """The sheets of a document without its parts, not yet numbered."""
-    source = (Prose(text=document.source, kind="note"),) if document.source else ()
+    source = (Prose(text=document.closing, kind="note"),) if document.closing else ()
     pieces = [*title_pieces(document.over, document.title, TEXT_WIDTH), *flow((*document.blocks, *source), TEXT_WIDTH)]
     return fill_sheets(pieces)
 

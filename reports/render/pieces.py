@@ -24,7 +24,7 @@ from reports.documents.blocks import (
 )
 from reports.figures.canvas import Canvas, Plot
 from reports.figures.mosaic import row_plot
-from reports.figures.style import GREY, INK, PALE, VERDICT_COLOURS, VERMILLION
+from reports.figures.style import GREY, INK, PALE, RED_INK, VERDICT_COLOURS
 from reports.figures.typography import Face, break_word, printable, text_width, wrap
 from reports.render.faces import BODY, CAPTION, CODE, HEADING, LARGE, QUIET, SEAL, STRONG, SUMMARY, TITLE
 from reports.render.rows import keep_ends, row_pieces
@@ -46,14 +46,15 @@ _PROSE = {
     "body": BODY,
     "strong": STRONG,
     "note": CAPTION,
-    "alarm": replace(STRONG, colour=VERMILLION),
+    "alarm": replace(STRONG, colour=RED_INK),
 }
 _LEFT_SHARE, _GUTTER = 0.56, 18.0
+_ROWS_ABREAST = 24  # of a narrow table: so many stay on one sheet
 _TERM, _SHORT_TERM = 112.0, 72.0
 _MOST_LINES = 24  # of one piece
 _PAGE = PAGE_HEIGHT - MARGIN - FOOT
 _THUMBNAIL = 56.0
-_SMALLEST = 0.74
+_SMALLEST = 0.66
 
 
 def title_pieces(over: str, title: str, width: float) -> list[Piece]:
@@ -262,16 +263,20 @@ def _draw_code(sheet: Sheet, x: float, y: float, *, lines: Sequence[str], width:
 
 
 def _table(block: Table, width: float) -> list[Piece]:
-    """Rows with wrapped cells, ruled but for settings."""
-    if block.narrow and width > 300 and len(block.rows) > 3:
-        half = -(-len(block.rows) // 2)
-        wide = (width - _GUTTER) / 2
-        left, right = (
-            stack(row_pieces(replace(block, rows=part), wide)) for part in (block.rows[:half], block.rows[half:])
-        )
-        if max(left.height, right.height) <= 0.8 * _PAGE:
-            return [beside(left, right, distance=wide + _GUTTER)]
-    return row_pieces(block, width)
+    """Rows with wrapped cells, ruled but for settings; a narrow table in two columns, in parts that may be parted."""
+    if not (block.narrow and width > 300 and len(block.rows) > 3):
+        return row_pieces(block, width)
+    parts = [block.rows[start : start + _ROWS_ABREAST] for start in range(0, len(block.rows), _ROWS_ABREAST)]
+    return [_abreast(replace(block, rows=part), width, headed=not index) for index, part in enumerate(parts)]
+
+
+def _abreast(block: Table, width: float, *, headed: bool) -> Piece:
+    """The two halves of a narrow table side by side."""
+    half, wide = -(-len(block.rows) // 2), (width - _GUTTER) / 2
+    columns = block.columns if headed else tuple(replace(column, title="") for column in block.columns)
+    halves = (block.rows[:half], block.rows[half:])
+    left, right = (stack(row_pieces(replace(block, rows=part, columns=columns), wide)) for part in halves)
+    return beside(left, right, distance=wide + _GUTTER)
 
 
 def _plot(plot: Plot, width: float) -> Piece:

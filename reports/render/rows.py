@@ -8,7 +8,7 @@ from matplotlib.figure import Figure as Sheet
 
 from reports.documents.blocks import Column, Table
 from reports.figures.style import INK, PALE
-from reports.figures.typography import Face, wrap
+from reports.figures.typography import Face, text_width, wrap
 from reports.render.faces import CELL, CELL_HEAD, SETTING
 from reports.render.sheets import Piece, put_box, put_lines, put_rule
 
@@ -18,8 +18,7 @@ _SMALL = 130.0  # a block no higher than this is not parted
 def row_pieces(block: Table, width: float) -> list[Piece]:
     """Rows with wrapped cells, ruled but for settings."""
     face = SETTING if block.code else CELL
-    total = sum(column.share for column in block.columns)
-    widths = [column.share / total * width for column in block.columns]
+    widths = column_widths(block, width, face)
     padding = 0.4 if block.code else 2.0
     titles = [wrap(column.title, CELL_HEAD, wide - 8) for column, wide in zip(block.columns, widths, strict=True)]
     lowest = max(map(len, titles))
@@ -47,6 +46,31 @@ def row_pieces(block: Table, width: float) -> list[Piece]:
         )
         pieces.append(Piece(height=height, draw=draw, head=head if headed else None))
     return [head, *keep_ends(pieces)] if headed else keep_ends(pieces)
+
+
+def column_widths(block: Table, width: float, face: Face) -> list[float]:
+    """By their shares, but none narrower than its longest word, so that no number is parted; where all fit so."""
+    total = sum(column.share for column in block.columns)
+    shared = [column.share / total * width for column in block.columns]
+    needed = [
+        8.5 + max(text_width(word, kind) for kind, text in _texts(block, place, face) for word in text.split(" "))
+        for place in range(len(block.columns))
+    ]
+    missing = sum(max(need - own, 0.0) for need, own in zip(needed, shared, strict=True))
+    spare = sum(max(own - need, 0.0) for need, own in zip(needed, shared, strict=True))
+    if missing > spare:
+        return shared
+    given = missing / spare if spare else 0.0
+    return [max(need, own - given * max(own - need, 0.0)) for need, own in zip(needed, shared, strict=True)]
+
+
+def _texts(block: Table, place: int, face: Face) -> list[tuple[Face, str]]:
+    """What stands in a column, and the type it is set in."""
+    cells = [
+        (replace(face, weight="bold") if index == block.marked else face, row[place])
+        for index, row in enumerate(block.rows)
+    ]
+    return [(CELL_HEAD, block.columns[place].title), *cells]
 
 
 def _draw_head(

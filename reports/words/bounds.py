@@ -7,26 +7,30 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from reports.records.attribute import AttributeReport
 from reports.records.kinds import AuditRecord
 from reports.records.schema import Claim, EpsilonBound, Report, claimed_epsilon
 from reports.records.visual import VisualReport
 from reports.records.worst_case import WorstCaseReport
-from reports.words.rounding import count, decimals_apart, down, percent, small, up
+from reports.words.rounding import count, decimals_apart, down, percent, say_ceiling, say_delta, up
 from reports.words.table import Column, Table
 
 LEVELS = {
-    "model": "a trained network, and may query it. It sees neither a synthetic set nor the algorithm's internal state.",
-    "set": "the synthetic set itself: what gets released.",
-    "generator": "the released generator that the set was sampled from, weights and all.",
-    "transcript": "every privatised quantity that the algorithm drew from the data: what a DP theorem covers.",
+    "model": "a network trained on the synthetic set, or released by the method, which it may query",
+    "set": "the released synthetic set",
+    "generator": "the released generator that the set was sampled from, with its weights",
+    "transcript": "every privatised quantity that the algorithm computed from the data, which is what a DP theorem "
+    "covers",
 }
 LEVELS_NOTE = (
-    "Each level sees all that the one before it does, and more: an ε certified at one level is also a lower bound for "
-    "those that follow; a guarantee proved for the transcript holds for all."
+    "The adversary of each level sees everything that the one before it sees, and more. An ε certified at one level is "
+    "therefore also a lower bound for the levels after it, and a guarantee proved for the transcript holds at all "
+    "levels."
 )
-BARS_NOTE = (
-    "Filled: certified. Pale: up to the ceiling, which is what an attack without a single error would have certified. "
-    "Mark: what is proved or claimed; a filled bar that passes it refutes it. Hatched: NO BOUND."
+SYMBOLS_NOTE = (
+    "ε and δ are the parameters of differential privacy: whatever an adversary may observe is at most e^ε times as "
+    "likely with one record as without it, up to an added probability δ. ε ≥ x means that the method satisfies no ε "
+    "below x."
 )
 REAL_NOTE = (
     "THESE ARE REAL RECORDS OF THE PRIVATE DATA, shown because --show-records was given. "
@@ -37,7 +41,8 @@ CONTROL_NOTE = (
 )
 REPEAT_NOTE = "The same command, version and seed give the same report:"
 CHECKSUM_SHOWN = 16  # characters; report.json has all of them
-NOT_SETTINGS = ("versions", "weights", "left_out", "audited_records")  # said elsewhere in the report
+NOT_SETTINGS = ("versions", "weights", "left_out", "audited_records", "enumerated")  # said elsewhere in the report
+_OF_VICTIMS = ("victim_config", "queries")
 
 
 def headline(bound: EpsilonBound, claim: Claim | None) -> str:
@@ -46,41 +51,61 @@ def headline(bound: EpsilonBound, claim: Claim | None) -> str:
     return f"ε {sign} {lower}"
 
 
-def explain_bound(bound: EpsilonBound) -> str:
-    """The sentences beside the headline figure."""
+def explain_bound(bound: EpsilonBound, *, num_drawn: int | None = None) -> str:
+    """The sentences beside the headline figure. `num_drawn` trials were made, of which some may have been spent on the
+    choice of thresholds."""
     share = percent(bound.confidence)
-    where = f"at {say_delta(bound.delta)}, from {count(bound.num_trials)} {say_unit(bound.unit)}"
+    where = f"at {say_delta(bound.delta)}, from {say_trials(bound, num_drawn=num_drawn)}"
     match bound.kind:
         case "bound" if bound.lower <= 0:
             what = (
-                f"No positive ε could be certified with {share} confidence {where}: no evidence of a leak, which is no "
-                "evidence of privacy."
+                f"No positive ε could be certified with {share} confidence {where}. This is no evidence of a leak, and "
+                "no evidence of privacy either."
             )
         case "bound":
             what = f"Certified with {share} confidence {where}."
         case "credible":
-            what = f"A {share} credible bound {where}; it rests on a prior."
+            what = f"A {share} credible bound {where}; it depends on a prior."
         case _:
-            what = f"A point estimate {where}: no bound, nothing is certified."
+            what = f"A point estimate {where}. It is not a bound, and nothing is certified."
     return f"{what} {explain_ceiling(bound)}"
 
 
+def say_trials(bound: EpsilonBound, *, num_drawn: int | None = None) -> str:
+    """How many trials of which kind were tested, and what became of the others."""
+    if bound.unit == "run":
+        return f"{count(bound.num_trials)} independent runs"
+    if bound.unit != "record":
+        return f"{count(bound.num_trials)} trials of unit {bound.unit}"
+    tested = f"{count(bound.num_trials)} membership coins"
+    if num_drawn is None or num_drawn <= bound.num_trials:
+        return f"{tested} (one per record and test run)"
+    spent = count(num_drawn - bound.num_trials)
+    return f"{tested} (one per record and test run; the other {spent} coins were used to choose the thresholds)"
+
+
 def explain_ceiling(bound: EpsilonBound) -> str:
+    """What a perfect attack would have certified, where that is a limit."""
     if math.isinf(bound.ceiling):
         return "This estimator has no ceiling."
+    said = say_ceiling(bound.ceiling)
+    if said.startswith(">"):
+        return (
+            f"The ceiling, which is what an attack without a single error would certify, is {said} and limits nothing."
+        )
     return (
-        f"An attack without a single error would have certified {down(bound.ceiling)}: no larger ε can be certified "
-        "with this many trials."
+        f"The ceiling is {said}: an attack without a single error would have certified that much, and no larger ε can "
+        "be certified with this many trials."
     )
 
 
 def explain_claim(report: AuditRecord) -> str:
     claim = report.claimed
     if claim is None:
-        return "Nothing: no ε is claimed for this method, so there is nothing to refute."
+        return "Nothing: no ε is claimed for this method, so there is nothing to refute. To test a value, add --claim."
     decimals = decimals_apart(report.epsilon.lower, claimed_epsilon(claim))
     text = f"{_figures(claim, decimals)}. Source: {claim.source.rstrip('.')}."
-    proved = report.proved if isinstance(report, Report | VisualReport) else None
+    proved = report.proved if isinstance(report, Report | VisualReport | AttributeReport) else None
     if proved is not None and proved != claim:
         text += f" The {proved.source} proves {_figures(proved, 2)}."
     if claim.delta != report.epsilon.delta:
@@ -103,16 +128,23 @@ def _figures(claim: Claim, decimals: int) -> str:
     return f"{' and '.join(figures) or 'no figure'} at {say_delta(claim.delta)}"
 
 
+def explain_accountants(claim: Claim | None) -> str:
+    """What the abbreviations of the two accountants mean, where both are named."""
+    if claim is None or claim.epsilon_rdp is None or claim.epsilon_pld is None:
+        return ""
+    return " RDP and PLD: privacy accounting by Rényi differential privacy and by the privacy loss distribution."
+
+
 def explain_headline(bound: EpsilonBound, *, resting: str = "verdict") -> str:
     """How the figure that the verdict, or what else, rests on was computed."""
-    text = f"The {resting} rests on one figure, by “{bound.estimator}”."
+    text = f"The {resting} rests on one figure, computed by “{bound.estimator}”."
     if bound.threshold_choice:
         text += f" Thresholds: {bound.threshold_choice.rstrip('.')}."
     if bound.counts:
         counted = [f"{name.replace('_', ' ')} {count(value)}" for name, value in sorted(bound.counts.items())]
-        text += f" Counted: {', '.join(counted)}."
+        text += f" Counts: {', '.join(counted)}."
     if bound.num_tries > 1:
-        text += f" The error probability is shared among {bound.num_tries} tries."
+        text += f" The error probability is divided among {bound.num_tries} tests."
     return text
 
 
@@ -124,27 +156,31 @@ def threat_entries(report: AuditRecord) -> tuple[tuple[str, str], ...]:
     """Who the adversary is and what the bound rests on: a term for the first entry of each kind."""
     kinds = (("The adversary", report.threat_model), ("The bound assumes", report.epsilon.assumptions))
     entries = [("" if index else term, sentence(text)) for term, texts in kinds for index, text in enumerate(texts)]
-    relation = report.epsilon.adjacency.replace("-", " ")
-    return (*entries, ("Adjacency", f"Neighbouring data sets differ by: {relation} record."))
+    relation = {
+        "add-or-remove-one": "one record is added or removed",
+        "replace-one": "one record is replaced by another",
+    }.get(report.epsilon.adjacency, report.epsilon.adjacency.replace("-", " "))
+    return (*entries, ("Adjacency", f"Neighbouring data sets: {relation}."))
 
 
 def explain_levels(audited: str) -> str:
     """What the adversary of each level sees, and which of them was audited."""
     seen = "; ".join(
-        f"{level}{' (audited here)' if level == audited else ''}: {what.split(',')[0].split(':')[0].rstrip('.')}"
-        for level, what in LEVELS.items()
+        f"{level}{' (audited here)' if level == audited else ''}: {what}" for level, what in LEVELS.items()
     )
     return f"What the adversary sees, by level. {sentence(seen)} {LEVELS_NOTE}"
 
 
 def seen_by(level: str) -> str:
     """What the adversary of a level sees, in a few words."""
-    return LEVELS.get(level, "what the threat model below says.").split(":")[0].split(",")[0].rstrip(".")
+    return LEVELS.get(level, "what the threat model says")
 
 
 def title_of(report: AuditRecord) -> str:
     """What a page about it is headed with."""
     worst_case = isinstance(report, WorstCaseReport)
+    if isinstance(report, Report) and report.config.get("scores") is not None:
+        return f"{report.dataset}: {report.method}"
     return f"{report.method}, worst case" if worst_case else f"{report.method} on {report.dataset}"
 
 
@@ -157,15 +193,15 @@ def line_of(report: AuditRecord) -> str:
 def many_audits(bound: EpsilonBound) -> tuple[str, str]:
     """The limit that every kind of audit has."""
     return (
-        "Many audits",
-        f"The confidence of {percent(bound.confidence)} is that of one audit. If you run several audits, correct for "
-        "multiple testing.",
+        "Several audits",
+        f"The confidence of {percent(bound.confidence)} is that of this audit alone. If you run several audits, "
+        "correct for multiple testing.",
     )
 
 
 def settings_table(config: Mapping[str, Any]) -> Table:
-    """Every setting, but for what is said elsewhere and, at level set, those of victims, which were not trained."""
-    unused = ("victim_config", "queries") if config.get("level") == "set" else ()
+    """Every setting, but for what is said elsewhere and, where no victim was trained, those of victims."""
+    unused = _OF_VICTIMS if config.get("level") in ("set", "generator") else ()
     entries = flatten({name: value for name, value in config.items() if name not in (*NOT_SETTINGS, *unused)})
     columns = (Column(title="setting", share=0.55), Column(title="value", share=0.45))
     return Table(columns=columns, rows=tuple(entries), narrow=True, code=True)
@@ -185,7 +221,7 @@ def flatten(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str
 def repeat_entries(digest: str, versions: Mapping[str, str], **others: str) -> tuple[tuple[str, str], ...]:
     """What identifies a result; names of `others` with underscores for spaces."""
     return (
-        ("Digest", f"{digest}, over everything that determines the result"),
+        ("Digest", f"{digest}, computed from everything that determines the result"),
         *((name.replace("_", " "), value) for name, value in others.items()),
         ("Versions", ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))),
     )
@@ -194,14 +230,3 @@ def repeat_entries(digest: str, versions: Mapping[str, str], **others: str) -> t
 def sentence(text: str) -> str:
     """With a capital first and a full stop last."""
     return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else ""
-
-
-def say_delta(delta: float) -> str:
-    return f"δ\u00a0=\u00a0{small(delta)}"
-
-
-def say_unit(unit: str) -> str:
-    return {
-        "run": "independent runs",
-        "record": "membership coins (records × test runs)",
-    }.get(unit, f"trials of unit {unit}")

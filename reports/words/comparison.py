@@ -11,21 +11,21 @@ from reports.words.rounding import count, percent, up
 
 _LONGEST = 34
 CURVE_NOTE = (
-    " At the transcript the verdict is that of a test against the whole trade-off curve; its headline may be a bound "
-    "that assumes the claimed family of mechanisms."
+    " In worst-case audits the verdict is that of a test of the whole trade-off curve, and the certified ε may assume "
+    "the claimed family of mechanisms."
 )
 
 
 def explain_comparison(reports: Sequence[AuditRecord]) -> str:
     """What the reader of several audits must not forget."""
     confidences = {report.epsilon.confidence for report in reports}
-    share = percent(confidences.pop()) if len(confidences) == 1 else "its own confidence"
+    share = percent(confidences.pop()) if len(confidences) == 1 else "its own"
     error = min(1.0, sum(1 - report.epsilon.confidence for report in reports))
     return (
-        f"{count(len(reports))} audits. Each bound holds with {share} by itself; the probability that any of them is "
-        f"too high may be up to {up(100 * error, 0)}%, so correct for multiple testing before you single one out. "
-        "Audits of other data, sizes, levels or δ are not on one scale."
-    ) + (CURVE_NOTE if any(report.level == "transcript" for report in reports) else "")
+        f"{count(len(reports))} audits. Each bound holds with {share} confidence by itself. The probability that at "
+        f"least one of them is too high may be up to {up(100 * error, 0)}%, so correct for multiple testing before you "
+        "single one out. Figures of audits with different data, sizes, levels or δ are not directly comparable."
+    ) + (CURVE_NOTE if any(report.attack == "worst-case" for report in reports) else "")
 
 
 def name_curve(number: int, report: AuditRecord) -> str:

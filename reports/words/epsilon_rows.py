@@ -5,10 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reports.records.kinds import AuditRecord
-from reports.records.schema import Ladder, claimed_epsilon
-from reports.words.rounding import decimals_apart, down, ordinary, small, up
-
-_HIGHEST_CEILING = 20.0  # no number of coins that could be tossed has a higher one
+from reports.records.schema import EpsilonBound, Ladder, claimed_epsilon
+from reports.words.rounding import HIGHEST_CEILING, decimals_apart, down, ordinary, say_ceiling, small, up
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +32,7 @@ class EpsilonRow:
     @property
     def most(self) -> str:
         """The ceiling, in words."""
-        return down(self.ceiling) if math.isfinite(self.ceiling) else "none"
+        return say_ceiling(self.ceiling)
 
 
 def rows_of_bounds(report: AuditRecord) -> list[EpsilonRow]:
@@ -43,9 +41,7 @@ def rows_of_bounds(report: AuditRecord) -> list[EpsilonRow]:
     bounds = [report.epsilon, *(bound for bound in report.bounds if bound != report.epsilon)]
     return [
         EpsilonRow(
-            label=f"{bound.estimator}, δ = {small(bound.delta)}"
-            if bound.kind != "no bound"
-            else f"{bound.estimator}, NO BOUND",
+            label=_name(bound),
             lower=bound.lower,
             ceiling=bound.ceiling,
             claimed=claimed if report.claimed is not None and bound.delta == report.claimed.delta else None,
@@ -53,6 +49,29 @@ def rows_of_bounds(report: AuditRecord) -> list[EpsilonRow]:
         )
         for bound in bounds
     ]
+
+
+def _name(bound: EpsilonBound) -> str:
+    if bound.kind == "no bound":
+        return f"{bound.estimator}, NO BOUND"
+    return f"{bound.estimator}, {bound.evidence or f'δ = {small(bound.delta)}'}"
+
+
+def explain_bars(rows: Sequence[EpsilonRow]) -> str:
+    """How to read the bars."""
+    text = (
+        "The filled part of a bar is the certified lower bound on ε. The pale part reaches up to the ceiling, the ε "
+        "that an attack without a single error would have certified."
+    )
+    if any(row.ceiling > right_end(rows) for row in rows):
+        text += " Ceilings beyond the right edge are cut there."
+    if any(row.claimed is not None for row in rows):
+        text += (
+            " The mark is the ε that is proved or claimed; a filled bar that extends beyond it contradicts the claim."
+        )
+    if any(not row.certified for row in rows):
+        text += " Hatched bars are point estimates and not bounds."
+    return text
 
 
 def rows_of_ladder(ladder: Ladder) -> list[EpsilonRow]:
@@ -84,6 +103,6 @@ def _subject(report: AuditRecord) -> str:
 def right_end(rows: Sequence[EpsilonRow]) -> float:
     """Where the scale ends: beyond every finite mark, but for ceilings so high that they would hide all else."""
     marks = [value for row in rows for value in (row.lower, row.claimed) if value is not None and math.isfinite(value)]
-    highest = max(_HIGHEST_CEILING, 3 * max(marks, default=0.0))
+    highest = max(HIGHEST_CEILING, 3 * max(marks, default=0.0))
     ceilings = [row.ceiling for row in rows if row.ceiling <= highest]
     return 1.1 * max([*marks, *ceilings, 0.5])

@@ -8,7 +8,7 @@ def remark(unit: str) -> str:
     words = {
         PUBLIC_DRAWS: "over public draws",
         GIVEN_PUBLIC_DRAW: "given this public randomness",
-        RECORDS: "over the records of one set, as if independent: no more",
+        RECORDS: "over the records of one set, as if these were independent",
     }
     return words.get(unit, "")
 
@@ -20,7 +20,11 @@ def bracketed(unit: str) -> str:
 
 def noted(unit: str) -> str:
     """A sentence for the note under a table."""
-    return f"Intervals {remark(unit) or 'over runs'}."
+    return f"Intervals are {_over(unit)}."
+
+
+def _over(unit: str) -> str:
+    return f"over runs, {remark(unit)}" if unit == GIVEN_PUBLIC_DRAW else remark(unit) or "over runs"
 
 
 def name_interval(share: str, unit: str) -> str:
@@ -34,20 +38,17 @@ def explain_intervals(share: str, unit: str, num_draws: int, num_test_runs: str)
     """A paragraph under figures with brackets."""
     if unit == RECORDS:
         return (
-            f"Brackets: {share} intervals by bootstrap over the records of the one test run, as if their scores were "
-            "independent: no statement about another run."
+            f"Brackets: {share} intervals by bootstrap over the records of the only test run, as if their scores were "
+            "independent. They do not say what another run would show."
         )
     if unit == PUBLIC_DRAWS:
         return (
-            f"Brackets: {share} intervals over the {num_draws} public draws (networks, augmentations, starting noise), "
-            "each with runs of its own."
+            f"Brackets: {share} intervals over the {num_draws} draws of the public randomness (networks, "
+            "augmentations, starting noise), each with its own runs."
         )
     if unit == GIVEN_PUBLIC_DRAW:
         return (
-            f"Brackets: {share} intervals over runs, given this public randomness; those of the attack by bootstrap "
-            f"over the {num_test_runs} test runs. Other networks and other starting noise may give figures outside of "
-            "them."
+            f"Brackets: {share} intervals by bootstrap over the {num_test_runs} test runs, given this public "
+            "randomness: other networks and other starting noise may give figures outside of them."
         )
-    return (
-        f"Brackets: {share} intervals over runs; those of the attack by bootstrap over the {num_test_runs} test runs."
-    )
+    return f"Brackets: {share} intervals by bootstrap over the {num_test_runs} test runs."

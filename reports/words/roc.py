@@ -13,8 +13,9 @@ def explain_roc(num_nonmembers: int) -> str:
     """How to read the curve."""
     few = percent(float(f"{10 / num_nonmembers:.2g}"))
     return (
-        f"Every record of every test run gives one score; {count(num_nonmembers)} are of non-members. Left of FPR "
-        f"{few} (grey hatching) fewer than ten false positives carry the curve. Dots: the TPR at the key FPRs."
+        f"TPR against FPR as the threshold on the score varies, with {count(num_nonmembers)} non-members in the test "
+        f"runs. Below an FPR of {few} (grey hatching) the curve rests on fewer than ten false positives. Dots mark the "
+        "TPR at the key FPRs."
     )
 
 
@@ -22,18 +23,15 @@ def explain_outside(report: HasCurve, region: Tradeoff, num_nonmembers: int) -> 
     """What the shaded region is and whether the curve leaves it."""
     rates = np.asarray(report.roc.curve["false_positive_rate"], dtype=np.float64)
     outside = rates[lies_outside(report, region, num_nonmembers)]
-    text = (
-        f"Shaded: what the guarantee allows ({region.source.rstrip('.')}). If it holds, no attack's true curve "
-        "leaves it. "
-    )
+    text = f"The shaded region is what the claim allows ({region.source.rstrip('.')}). "
     if outside.size:
         ends = f"{say_rate(float(outside.min()), 2)} and {say_rate(float(outside.max()), 2)}"
-        text += f"Here the whole interval lies outside at some FPR between {ends}. "
+        text += f"Here the whole interval lies outside at some FPRs between {ends}. "
     else:
-        text += "Here the interval reaches into it at every FPR with ten false positives or more. "
+        text += "Here the interval reaches into it at every FPR with ten or more false positives. "
     return text + (
-        "The picture by itself refutes nothing, its intervals hold at one FPR each: the bound does, which counts the "
-        "sampling error."
+        "Each interval holds at a single FPR, so the picture alone refutes nothing; the certified bound accounts for "
+        "the sampling error."
     )
 
 

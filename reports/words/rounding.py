@@ -7,6 +7,7 @@ rate gets two significant digits of its interval's half-width.
 import math
 
 NARROW_SPACE = "\u202f"
+HIGHEST_CEILING = 20.0  # no number of runs or coins that could be made has a higher one that limits anything
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _ROUNDING_SLACK = 1e-9  # 1.1 × 100 is 110.00000000000001 in binary
 
@@ -30,6 +31,13 @@ def up(value: float, decimals: int = 2) -> str:
     return f"{math.ceil(value * 10**decimals - _ROUNDING_SLACK) / 10**decimals:.{decimals}f}"
 
 
+def say_ceiling(ceiling: float) -> str:
+    """A ceiling rounded down; one that limits nothing, as of estimators that assume a family, without its digits."""
+    if math.isinf(ceiling):
+        return "none"
+    return f"> {HIGHEST_CEILING:g}" if ceiling > HIGHEST_CEILING else down(ceiling)
+
+
 def decimals_apart(lower: float, claimed: float | None) -> int:
     """Decimals (2 to 6) at which a bound rounded down still stands above a claim rounded up, if it does."""
     if claimed is None or not math.isfinite(lower) or not lower > claimed:
@@ -51,16 +59,24 @@ def small(value: float) -> str:
     return power if factor == "1" else f"{factor}·{power}"
 
 
+def say_delta(delta: float) -> str:
+    return f"δ = {small(delta)}"
+
+
 def probability(value: float) -> str:
     """A p-value to two digits; what a double cannot hold is not 0."""
     return "< 10⁻³⁰⁰" if value < 1e-300 else small(float(f"{value:.2g}"))
 
 
 def percent(value: float, decimals: int | None = None) -> str:
-    """0.001 as 0.1%, 0.95 as 95%; what is below 1 is never printed as 100%, unless to a number of decimals."""
-    if decimals is None and value < 1 and f"{100 * value:g}" == "100":
-        return f"{100 * value:.15g}%"
-    return f"{100 * value:g}%" if decimals is None else f"{100 * value:.{decimals}f}%".replace("-", "−")
+    """0.001 as 0.1%, 0.95 as 95%, 0.983333 as 98.3%; what is below 1 is never printed as 100%, unless to a number of
+    decimals, nor a confidence above what it is."""
+    if decimals is not None:
+        return f"{100 * value:.{decimals}f}%".replace("-", "−")
+    if not 0.5 < value < 1:
+        return f"{100 * value:.3g}%" if value < 1 else f"{100 * value:g}%"
+    digits = max(1, 1 - math.floor(math.log10(100 * (1 - value)) + _ROUNDING_SLACK))
+    return f"{float(down(100 * value, digits)):.15g}%"
 
 
 def up_percent(value: float) -> str:
@@ -96,6 +112,11 @@ def measured_percent(value: float, interval: tuple[float, float]) -> tuple[str, 
     decimals = max(decimals_of((100 * interval[0], 100 * interval[1]), most=3), 1)
     low, high = interval
     return percent(value, decimals), f"[{percent(low, decimals)}, {percent(high, decimals)}]"
+
+
+def with_interval(figure: str, interval: str) -> str:
+    """Both for a cell, which may part them but not the interval."""
+    return f"{figure} {interval.replace(' ', chr(0xA0))}"
 
 
 def ordinary(value: float) -> str:

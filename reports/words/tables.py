@@ -1,10 +1,6 @@
 """The tables of a report, the same on paper and on the screen: titles and finished cells."""
 
-import math
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -16,10 +12,10 @@ from reports.words.rounding import (
     count,
     decimals_apart,
     down,
-    measured,
     measured_percent,
     ordinary,
     percent,
+    say_ceiling,
     signed,
     small,
     up,
@@ -39,7 +35,7 @@ def rates_table(report: Report, num_nonmembers: int) -> Table:
         Column(title="TPR / FPR", share=0.14, align="right"),
     ]
     if region is not None:
-        columns.append(Column(title="most that is allowed", share=0.20, align="right"))
+        columns.append(Column(title="TPR allowed at most", share=0.20, align="right"))
     rows = []
     for key in sorted(report.roc.tpr_at_fpr, key=float):
         rate, level = report.roc.tpr_at_fpr[key], float(key)
@@ -55,31 +51,31 @@ def rates_table(report: Report, num_nonmembers: int) -> Table:
 def bounds_table(bounds: Sequence[EpsilonBound], ratio: float | None = None) -> Table:
     """Every bound, and the ratio that is none."""
     columns = (
-        Column(title="estimator", share=0.24),
-        Column(title="kind", share=0.13),
+        Column(title="estimator", share=0.26),
         Column(title="ε", share=0.09, align="right"),
         Column(title="δ", share=0.08, align="right"),
         Column(title="confidence", share=0.12, align="right"),
         Column(title="unit", share=0.09, align="right"),
-        Column(title="trials", share=0.13, align="right"),
-        Column(title="ceiling", share=0.12, align="right"),
+        Column(title="trials", share=0.12, align="right"),
+        Column(title="ceiling", share=0.11, align="right"),
+        Column(title="kind", share=0.13),
     )
     rows = [
         (
-            bound.estimator,
-            describe_kind(bound),
+            f"{bound.estimator}: {bound.evidence}" if bound.evidence else bound.estimator,
             f"≈ {ordinary(bound.lower)}" if bound.kind == "no bound" else f"≥ {down(max(bound.lower, 0))}",
             "–" if bound.kind == "no bound" else small(bound.delta),
             "none" if bound.kind == "no bound" else percent(bound.confidence),
             bound.unit,
             count(bound.num_trials) if bound.num_trials else "–",
-            _ceiling(bound.ceiling),
+            say_ceiling(bound.ceiling),
+            describe_kind(bound),
         )
         for bound in bounds
     ]
     if ratio is not None and all(bound.kind != "no bound" for bound in bounds):
         figure = f"≈ {ordinary(ratio)}"
-        rows.append(("ln(TPR / FPR), paper style", "NO BOUND", figure, "–", "none", "–", "–", "–"))
+        rows.append(("ln(TPR / FPR)", figure, "–", "none", "–", "–", "–", "NO BOUND"))
     return Table(columns=columns, rows=tuple(rows))
 
 
@@ -102,7 +98,7 @@ def protocols_table(report: Report) -> Table:
 def exposed_table(report: Report) -> Table:
     columns = (
         Column(title="record", share=0.9, align="right"),
-        Column(title="label", share=0.7, align="right"),
+        Column(title="class", share=0.7, align="right"),
         Column(title="AUC", share=0.8, align="right"),
         Column(title="score in", share=1.0, align="right"),
         Column(title="score out", share=1.0, align="right"),
@@ -110,7 +106,7 @@ def exposed_table(report: Report) -> Table:
     rows = [
         (
             str(record.record),
-            str(record.label),
+            "–" if record.label is None else str(record.label),
             f"{record.auc:.3f}",
             signed(record.mean_score_in),
             signed(record.mean_score_out),
@@ -123,10 +119,10 @@ def exposed_table(report: Report) -> Table:
 def outlook_table(outlook: Sequence[Outlook]) -> Table:
     columns = (
         Column(title="runs", share=0.12, align="right"),
-        Column(title="of them test runs", share=0.18, align="right"),
+        Column(title="test runs", share=0.16, align="right"),
         Column(title="coins tested", share=0.18, align="right"),
-        Column(title="ceiling: no guess wrong", share=0.24, align="right"),
-        Column(title="guesses as good as now", share=0.28, align="right"),
+        Column(title="ceiling: every guess right", share=0.25, align="right"),
+        Column(title="guesses as good as here", share=0.29, align="right"),
     )
     rows = [
         (
@@ -144,13 +140,13 @@ def outlook_table(outlook: Sequence[Outlook]) -> Table:
 def ladder_table(ladder: Ladder) -> Table:
     columns = (
         Column(title="level", share=0.13),
-        Column(title="attack", share=0.17),
-        Column(title="certified", share=0.12, align="right"),
-        Column(title="confidence", share=0.12, align="right"),
-        Column(title="δ", share=0.09, align="right"),
-        Column(title="ceiling", share=0.10, align="right"),
+        Column(title="certified ε", share=0.12, align="right"),
+        Column(title="verdict", share=0.16),
         Column(title="analytic ε", share=0.12, align="right"),
-        Column(title="verdict", share=0.15),
+        Column(title="δ", share=0.09, align="right"),
+        Column(title="confidence", share=0.12, align="right"),
+        Column(title="ceiling", share=0.10, align="right"),
+        Column(title="attack", share=0.16),
     )
     rows = []
     for row in ladder.rows:
@@ -160,13 +156,13 @@ def ladder_table(ladder: Ladder) -> Table:
         rows.append(
             (
                 row.level,
-                row.attack,
                 certified,
-                percent(row.confidence),
-                small(row.delta),
-                _ceiling(row.ceiling),
-                analytic,
                 row.verdict,
+                analytic,
+                small(row.delta),
+                percent(row.confidence),
+                say_ceiling(row.ceiling),
+                row.attack,
             )
         )
     return Table(columns=columns, rows=tuple(rows))
@@ -175,18 +171,18 @@ def ladder_table(ladder: Ladder) -> Table:
 def comparison_table(reports: Sequence[AuditRecord]) -> Table:
     """A row per audit, numbered from 1."""
     columns = (
-        Column(title="", share=16, align="right"),
-        Column(title="method", share=54),
-        Column(title="data", share=50),
-        Column(title="attack", share=42),
-        Column(title="level", share=56),
-        Column(title="certified", share=52, align="right"),
-        Column(title="claimed", share=48, align="right"),
-        Column(title="δ", share=30, align="right"),
-        Column(title="ceiling", share=42, align="right"),
-        Column(title="AUC", share=36, align="right"),
-        Column(title="accuracy", share=54, align="right"),
+        Column(title="", share=18, align="right"),
+        Column(title="method", share=46),
+        Column(title="certified ε", share=52, align="right"),
         Column(title="verdict", share=76),
+        Column(title="claimed ε", share=48, align="right"),
+        Column(title="level", share=54),
+        Column(title="attack", share=54),
+        Column(title="data", share=44),
+        Column(title="δ", share=34, align="right"),
+        Column(title="ceiling", share=42, align="right"),
+        Column(title="AUC", share=38, align="right"),
+        Column(title="accuracy", share=50, align="right"),
     )
     rows = []
     for number, report in enumerate(reports, start=1):
@@ -198,62 +194,16 @@ def comparison_table(reports: Sequence[AuditRecord]) -> Table:
             (
                 str(number),
                 report.method,
-                "–" if report.level == "transcript" else report.dataset,
-                report.attack,
-                report.level,
-                f"{sign} {down(max(bound.lower, 0), decimals)}",
-                "none" if claimed is None else f"≤ {up(claimed, decimals)}",
-                small(bound.delta),
-                _ceiling(bound.ceiling),
-                "–" if report.roc is None else measured(report.roc.auc, report.roc.auc_interval)[0],
-                "–" if utility is None else measured_percent(utility.accuracy, utility.accuracy_interval)[0],
+                f"{sign}\u00a0{down(max(bound.lower, 0), decimals)}",
                 report.verdict,
+                "none" if claimed is None else f"≤\u00a0{up(claimed, decimals)}",
+                report.level,
+                report.attack,
+                "–" if report.attack == "worst-case" else report.dataset,
+                small(bound.delta),
+                say_ceiling(bound.ceiling),
+                "–" if report.roc is None else f"{report.roc.auc:.3f}",
+                "–" if utility is None else percent(utility.accuracy, 1),
             )
         )
     return Table(columns=columns, rows=tuple(rows))
-
-
-def groups_table(groups: Sequence[Any]) -> Table:
-    """A row per group; columns are the fields that all of them have, a nested bound shown by its figure."""
-    entries = [dict(group) if isinstance(group, Mapping) else asdict(group) for group in groups]
-    names = [name for name in entries[0] if all(name in entry for entry in entries)]
-    columns = tuple(
-        Column(
-            title=name.replace("_", " "),
-            share=1.0,
-            align="left" if isinstance(entries[0][name], str) else "right",
-        )
-        for name in names
-    )
-    return Table(columns=columns, rows=tuple(tuple(_cell(entry[name]) for name in names) for entry in entries))
-
-
-def _cell(value: Any) -> str:
-    match value:
-        case None:
-            return "–"
-        case bool():
-            return "yes" if value else "no"
-        case int():
-            return count(value)
-        case float():
-            return f"{value:.3g}".replace("-", "−")
-        case {"lower": float() | int() as lower}:
-            return f"≥ {down(max(lower, 0))}"
-        case {"auc": float() as auc}:
-            return f"AUC {auc:.3f}"
-        case dict() if value and all(_is_rate(name, rate) for name, rate in value.items()):
-            return ", ".join(f"{percent(rate, 1)} at {percent(float(name))}" for name, rate in sorted(value.items()))
-        case [float() | int() as low, float() | int() as high] | (float() | int() as low, float() | int() as high):
-            return f"[{low:.3g}, {high:.3g}]".replace("-", "−")
-        case _:
-            return str(value)
-
-
-def _is_rate(name: Any, rate: Any) -> bool:
-    """Whether this is a true positive rate under the false positive rate that it was measured at."""
-    return isinstance(name, str) and isinstance(rate, float) and re.fullmatch(r"0?\.\d+|1e-\d+", name) is not None
-
-
-def _ceiling(ceiling: float) -> str:
-    return "none" if math.isinf(ceiling) else down(ceiling)

@@ -3,32 +3,35 @@
 from reports.records.intervals import RECORDS
 from reports.records.visual import NearestReport, VisualReport
 from reports.words.bounds import sentence
-from reports.words.rounding import count, down, measured, probability
+from reports.words.rounding import count, down, measured, probability, say_ceiling, with_interval
 from reports.words.table import Column, Table
 
-SEEN = "Nearest records, level “set”: the adversary sees the synthetic set itself and looks for its models."
-HIDDEN = "Real records are not shown: none enters a report unless asked for, with --show-records."
+SEEN = (
+    "Nearest records, level “set”: the adversary sees the released synthetic set and compares every image with the "
+    "records."
+)
+HIDDEN = "Real records are not shown unless you ask for them: audit report RUN_DIR --show-records."
 PANEL_TITLE = "Synthetic images of the first set and their nearest records"
 UNTESTED = (
-    "NOTHING WAS TESTED: who was in is not known here. A record may be near because it was in, or because it is like "
-    "those that were. With coins that chose the members (audit coins; --members FILE) the same pictures give a p-value "
-    "and a bound on ε."
+    "NOTHING WAS TESTED, because it is not known which records are members. A record may be near because it is a "
+    "member, or because it resembles the members. If the members are chosen by coins (audit coins, then --members "
+    "FILE), the same comparison gives a p-value and a bound on ε."
 )
 LIMITS = (
     (
-        "Nothing found",
-        "This is no evidence of privacy: a set can leak who its members were without resembling any of them, and other "
-        "attacks (audit lira) may detect it.",
+        "NOTHING FOUND",
+        "This is no evidence of privacy: a set can leak membership without resembling any member, and other attacks "
+        "(audit lira) may detect it.",
     ),
     (
-        "Members found",
-        "The set depends on who was in. How much of a record an image reveals is for the reader, or for ε, to judge.",
+        "MEMBERS FOUND",
+        "The set depends on its members. How much of a record an image reveals is for the reader to judge, or for ε.",
     ),
 )
 
 
 def tests_title(report: VisualReport) -> str:
-    return f"{report.finding}: are the records that look most alike members?"
+    return f"Are the nearest records members? {report.finding}"
 
 
 def explain_tests(report: VisualReport) -> str:
@@ -36,25 +39,27 @@ def explain_tests(report: VisualReport) -> str:
     sets = f"{count(game.num_test_runs)} synthetic sets of {count(game.num_synthetic)} images were each"
     if game.num_test_runs == 1:
         sets = f"A synthetic set of {count(game.num_synthetic)} images was"
-    made = "condensed from" if report.config.get("foreign") is None else "made by somebody else of"
+    made = "condensed from" if report.config.get("foreign") is None else "made elsewhere from"
     return (
-        f"{sets} {made} a random half of {count(game.num_records)} records. Every image guesses that the record of its "
-        "class nearest to it was in, no record being guessed twice in one run. If the sets told nothing about who was "
-        "in, the number of members among the guesses would be that of heads in as many tosses of a fair coin: p is the "
-        "probability of as many or more, in brackets adjusted for the number of distances (Holm). ε is certified by "
-        "the same guesses, each bound paying for the number of distances; beside it what they would certify had all "
-        "been right."
+        f"{sets} {made} a random half of {count(game.num_records)} records. For every image, the nearest record of its "
+        "class is guessed to be a member; no record is guessed twice in one run. If the sets revealed nothing about "
+        "membership, the number of members among the guesses would be that of heads in as many tosses of a fair coin. "
+        "p is the probability of as many or more; the adjusted p is corrected for the number of distances (Holm). The "
+        "same guesses certify ε, corrected for the number of distances; the ceiling is what they would certify if all "
+        "of them were right."
     )
 
 
 def tests_table(report: VisualReport) -> Table:
     columns = (
-        Column(title="distance", share=1.3),
+        Column(title="distance", share=1.2),
+        Column(title="certified ε", share=0.9, align="right"),
+        Column(title="ceiling", share=0.7, align="right"),
         Column(title="guesses", share=0.7, align="right"),
         Column(title="members", share=1.1, align="right"),
-        Column(title="p (adjusted)", share=1.7, align="right"),
-        Column(title="ε at least (at most shown)", share=1.3, align="right"),
-        Column(title="AUC of nearness", share=1.5, align="right"),
+        Column(title="p", share=0.9, align="right"),
+        Column(title="adjusted p", share=0.9, align="right"),
+        Column(title="AUC of nearness", share=1.6, align="right"),
     )
     rows = []
     for finding in report.distances:
@@ -62,11 +67,13 @@ def tests_table(report: VisualReport) -> Table:
         rows.append(
             (
                 finding.name,
+                f"≥ {down(max(finding.bound.lower, 0))}",
+                say_ceiling(finding.most_certifiable),
                 count(finding.num_guesses),
                 f"{count(finding.num_members)} ({finding.num_members / max(finding.num_guesses, 1):.1%})",
-                f"{probability(finding.p_value)} ({probability(finding.p_value_adjusted)})",
-                f"{down(finding.bound.lower)} ({down(finding.most_certifiable)})",
-                f"{auc} {interval}",
+                probability(finding.p_value),
+                probability(finding.p_value_adjusted),
+                with_interval(auc, interval),
             )
         )
     return Table(columns=columns, rows=tuple(rows))
@@ -77,30 +84,42 @@ def explain_displaced(report: VisualReport) -> str:
     displaced = sum(finding.num_displaced for finding in report.distances)
     if not displaced:
         return ""
-    return f"{count(displaced)} guesses are not of the nearest record, since an earlier image had taken that one."
+    return (
+        f"{count(displaced)} guesses are not of the nearest record, because an earlier image had already guessed that "
+        "one."
+    )
 
 
 def roc_title(report: VisualReport) -> str:
     best = next(finding for finding in report.distances if finding.bound == report.epsilon)
-    return f"Distance of members and non-members to the nearest image, by {best.name}"
+    return f"ROC of the distance to the nearest image, by {best.name}"
 
 
 def roc_note(report: VisualReport) -> str:
     resampled = report.roc.interval_unit
     if resampled == RECORDS:
-        resampled = "the records of the one set, as if their distances were independent: no statement about another set"
+        resampled = (
+            "the records of the only set, as if their distances were independent, which does not say what another set "
+            "would show"
+        )
     return (
-        "Every record of the pool is scored by minus its distance to the nearest synthetic image of its class; band "
-        f"and intervals by bootstrap over {resampled}. Few records can be models of few images: look at the left of "
-        "the curve."
+        "True positive rate (TPR) against false positive rate (FPR) if every record of the pool is scored by minus "
+        "its distance to the nearest synthetic image of its class; AUC is the area under the curve, and 0.5 is "
+        f"chance. Band and intervals are by bootstrap over {resampled}. Few images can resemble few records only, so "
+        "look at the left end of the curve."
     )
 
 
 def panel_note(report: VisualReport | NearestReport) -> str:
-    whether = "" if isinstance(report, NearestReport) else ", and whether it was in (solid heavy frame) or out (dashed)"
+    whether = (
+        ""
+        if isinstance(report, NearestReport)
+        else ", and whether it is a member (“in”, heavy solid frame) or not (“out”, dashed)"
+    )
     return (
-        f"Above each record its distance{whether}. Nearest first; of the same class. Records are numbered as in the "
-        "pool, sorted by class."
+        "One column per synthetic image, which stands at the top where it may be shown. Below it are the nearest "
+        f"records of its class, the nearest first. Above each record is its distance{whether}. Records are numbered as "
+        "in the pool, sorted by class."
     )
 
 

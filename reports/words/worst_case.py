@@ -2,62 +2,31 @@
 
 from reports.records.kinds import Curve
 from reports.records.schema import claimed_epsilon
-from reports.records.worst_case import Attempt, Corner, WorstCaseReport, corners_of
-from reports.words.bounds import explain_claim, many_audits, sentence
-from reports.words.rounding import count, down, percent, small, up, up_percent
+from reports.records.worst_case import Corner, WorstCaseReport, corners_of
+from reports.words.attempts import probability, shown_attempts
+from reports.words.bounds import explain_accountants, explain_claim, many_audits, sentence
+from reports.words.rounding import count, down, percent, up
 from reports.words.table import Column, Table
 
 _SEES = {
-    "transcript": "every noisy sum that the method draws from the records, and what it releases",
+    "transcript": "every noisy sum that the method computes from the records, and what it releases",
     "set": "the released set",
     "model": "a network that was released, or trained on the released set",
 }
-NO_CURVE = (
-    "There is no curve to draw: nothing is claimed, nothing was measured, or the record is of an earlier version."
-)
-SHOWN = 14  # attempts of learned scores in the table, those with the smallest p
 BARS_NOTE = (
-    "Filled: certified. Pale: up to the ceiling, cut at the edge where that lies beyond. Mark: ε that PLD proves for "
-    "what ran. “clopper-pearson” assumes nothing of the mechanism; “gaussian” and “family” grant the claim its family "
-    "of mechanisms and are bounds only if it is of that family, so a bar of theirs beyond the mark by itself refutes "
-    "nothing: the verdict is that of the test against the whole curve."
+    "“clopper-pearson” assumes nothing about the mechanism. “gaussian” and “family” assume that the mechanism belongs "
+    "to the claimed family and are bounds only if it does, so a bar of theirs beyond the mark refutes nothing by "
+    "itself: the verdict is that of the test of the whole trade-off curve."
 )
-DESIGNS = {
-    "alone": "no other record is a member",
-    "opposed": "one record that points the other way, half as long, is a member in every run: it shows a sum that is "
-    "clipped as a whole",
-    "ordinary": "a few short records are members in every run: it shows noise that depends on the records",
-    "replaced": "in runs without the canary its antipode stands in its place, since the guarantee speaks of replacing",
-    "identical": "a few copies of one record are members in every run, and the canary is one bright surface: without "
-    "it a class has no variance",
-    "blank": "a few ordinary records are members in every run, and the canary is a record of zeros: it shows what "
-    "depends on how many there are",
-    "natural": "records of a data set are members in every run",
-}
-SCORES = {
-    "likelihood": "log-likelihood ratio of all releases under the claimed mechanism, the best score there is if the "
-    "claim is true",
-    "spread": "largest minus smallest projection on the canary over the steps, which noise used twice cannot hide",
-    "reference": "largest gap to a run known to hold no records, which noise shared by runs cannot hide",
-    "energy": "largest squared length at right angles to the canary, which shows noise of another size than claimed",
-    "size": "sum of the sizes of all samples, where the method tells them",
-    "seed search": "in how many releases the canary and one of the few seeds of the noise explain the transcript",
-}
 
 
-LEARNED = {
-    "projection": "mean projection on the canary of the items of its class; not fitted",
-    "nearest": "minus the distance of the item that is nearest to the canary; not fitted",
-    "linear discriminant": "of the mean, first and last items, coordinate by coordinate",
-    "boosted trees": "on all columns of all families",
-    "distance to the canary": "discriminant of distances, projections and equal coordinates",
-    "moments and spread": "discriminant of mean, deviation, skewness, kurtosis, extremes and lengths",
-    "differences": "discriminant of differences between items, steps and classes, and of cosines",
-    "energy beside the canary": "discriminant of squared lengths at right angles to the canary",
-    "labels and sizes": "discriminant of labels and of how many images there are",
-    "logits": "discriminant of the network's logits at the canary and other records",
-    "weights": "discriminant of norms, means and extremes of the network's parameters",
-}
+def explain_estimator(report: WorstCaseReport) -> str:
+    """What the estimator of the headline assumes."""
+    name = report.epsilon.estimator
+    return {
+        "clopper-pearson": "Clopper–Pearson bound, which assumes nothing about the mechanism.",
+        "family": "Family bound: it assumes the claimed mechanism with an unknown noise multiplier.",
+    }.get(name, f"Estimator “{name}”.")
 
 
 def seen(report: WorstCaseReport) -> str:
@@ -68,7 +37,11 @@ def seen(report: WorstCaseReport) -> str:
 
 def contracts_table(report: WorstCaseReport) -> Table:
     """The contracts of a method that uses the door, and the test of its noise."""
-    columns = (Column(title="what", share=0.2), Column(title="outcome", share=0.16), Column(title="found", share=0.64))
+    columns = (
+        Column(title="check", share=0.2),
+        Column(title="outcome", share=0.14),
+        Column(title="finding", share=0.66),
+    )
     outcomes = {True: "held", False: "NOT HELD", None: "not checked"}
     rows = [(f"contract {check.name}", outcomes[check.held], check.sentence) for check in report.contracts]
     if report.noise is not None:
@@ -77,15 +50,16 @@ def contracts_table(report: WorstCaseReport) -> Table:
             (
                 "law of the noise",
                 f"p = {probability(noise.p_value)}",
-                f"Goodness of fit of {count(noise.num_values)} numbers of runs without records; worst in {noise.worst}."
-                " No ε is read off it.",
+                f"Goodness of fit of {count(noise.num_values)} values from runs without records; worst in "
+                f"{noise.worst}. p is the probability of a fit this bad if the noise is as claimed. No ε follows from "
+                "it.",
             )
         )
     return Table(columns=columns, rows=tuple(rows))
 
 
 def curve_of(report: WorstCaseReport) -> Curve | None:
-    if report.roc is None or report.tradeoff is None:
+    if report.roc is None:
         return None
     return Curve(roc=report.roc, claimed=report.claimed, tradeoff=report.tradeoff)
 
@@ -109,18 +83,26 @@ def marks_of(report: WorstCaseReport) -> tuple[tuple[str, Corner], ...]:
 
 
 def explain_curve(report: WorstCaseReport) -> str:
+    """What the figure shows, and what to conclude."""
+    line = (
+        "The line with its band is the ROC of one score over all runs: the true positive rate (TPR, share of runs with "
+        "the canary that are detected) against the false positive rate (FPR, share of runs without it that are wrongly "
+        "flagged). Its interval holds at a single FPR chosen beforehand, and no verdict depends on it."
+    )
+    if report.tradeoff is None:
+        return line
     refuting = [corner.number for corner in corners_of(report) if corner.outside]
     outside = (
-        f"Outside, so refuting: {_listed(refuting)}."
+        f"Those of the attempts {_listed(refuting)} lie outside and refute the claim."
+        if len(refuting) > 1
+        else f"That of attempt {refuting[0]} lies outside and refutes the claim."
         if refuting
-        else "Here none lies outside: nothing is refuted, which proves nothing either."
+        else "None lies outside here, so the claim is not refuted, which does not prove it."
     )
     return (
-        "Shaded: what the guarantee allows at every false-positive rate (trade-off curve of what ran, by its privacy "
-        "loss distribution). Numbered marks: the attempts of the table, each at the corner of its confidence region, "
-        "the largest FPR and the smallest TPR that its errors leave after correction for all attempts; a corner "
-        f"outside of the region refutes the guarantee. {outside} Line and band: the likelihood ratio over all runs, "
-        "whose interval holds at one FPR decided upon beforehand; no verdict rests on it."
+        f"The shaded region is what the claim allows ({report.tradeoff.source.rstrip('.')}). Each mark, numbered as in "
+        "the table, is the corner of the confidence region of one attempt: its largest FPR and smallest TPR after "
+        f"correction for all attempts. A corner outside the shaded region refutes the claim. {outside} {line}"
     )
 
 
@@ -128,93 +110,13 @@ def _listed(numbers: list[int]) -> str:
     return ", ".join(map(str, numbers))
 
 
-def attempts_table(report: WorstCaseReport) -> Table:
-    """Every score of every design, tested against the curve."""
-    columns = (
-        Column(title="", share=14, align="right"),
-        Column(title="score", share=74),
-        Column(title="canary", share=44),
-        Column(title="runs tested", share=42, align="right"),
-        Column(title="false positives", share=52, align="right"),
-        Column(title="false negatives", share=54, align="right"),
-        Column(title="FPR at most", share=42, align="right"),
-        Column(title="TPR at least", share=42, align="right"),
-        Column(title="TPR allowed", share=48, align="right"),
-        Column(title="p", share=56, align="right"),
-        Column(title="outcome", share=50),
-    )
-    rows = [_attempt_row(number, attempt) for number, attempt in shown_attempts(report)]
-    return Table(columns=columns, rows=tuple(rows))
-
-
-def shown_attempts(report: WorstCaseReport) -> tuple[tuple[int, Attempt], ...]:
-    """With their numbers: all scores that were written down beforehand, and of the learned ones those of smallest p."""
-    numbered = list(enumerate(report.attempts, start=1))
-    learned = sorted((each for each in numbered if each[1].score not in SCORES), key=lambda each: each[1].test.p_value)
-    kept = {number for number, _ in learned[:SHOWN]}
-    return tuple(each for each in numbered if each[1].score in SCORES or each[0] in kept)
-
-
-def _attempt_row(number: int, attempt: Attempt) -> tuple[str, ...]:
-    test = attempt.test
-    members = test.counts["true_positives"] + test.counts["false_negatives"]
-    others = test.counts["false_positives"] + test.counts["true_negatives"]
-    return (
-        str(number),
-        attempt.score,
-        attempt.design,
-        count(members + others),
-        count(test.counts["false_positives"]),
-        count(test.counts["false_negatives"]),
-        up_percent(test.false_positive_upper),
-        f"{down(100 * (1 - test.false_negative_upper), 1)}%",
-        up_percent(1 - test.allowed_false_negative_rate),
-        probability(test.p_value),
-        "outside" if test.refuted else "within",
-    )
-
-
-def probability(value: float) -> str:
-    if value <= 1.0001e-30:
-        return "< 10⁻³⁰"
-    return small(float(f"{value:.2g}"))
-
-
-def explain_attempts(report: WorstCaseReport) -> str:
-    if not report.attempts:
-        return "No claim was held against a curve."
-    test = report.attempts[0].test
-    left = len(report.attempts) - len(shown_attempts(report))
-    others = f" {count(left)} other learned scores, with no smaller p, are in report.json." if left else ""
-    return (
-        f"p is the smallest error at which the claim would have been refuted, corrected for all {test.num_tries} "
-        f"attempts: with a true claim, one of them falls below {percent(1 - test.confidence)} in fewer than "
-        f"{percent(1 - test.confidence)} of such audits. Thresholds: {test.threshold_choice}. “TPR allowed” is the "
-        f"most that the guarantee leaves at that FPR. Half of the runs tested had the canary.{others}"
-    )
-
-
-def attempt_entries(report: WorstCaseReport) -> tuple[tuple[str, str], ...]:
-    """What the designs and scores of the table are."""
-    designs = dict.fromkeys(attempt.design for attempt in report.attempts)
-    scores = dict.fromkeys(attempt.score for attempt in report.attempts)
-    return (
-        *((f"canary {name}", sentence(DESIGNS.get(name, name))) for name in designs),
-        *((f"score {name}", sentence(SCORES[name])) for name in scores if name in SCORES),
-        *(
-            (f"learned: {name}", sentence(text))
-            for name, text in LEARNED.items()
-            if any(score.startswith(f"{name} (") for score in scores)
-        ),
-    )
-
-
 def explain_tightness(report: WorstCaseReport) -> str:
     if report.tightness is None:
-        return f"None: {report.tightness_reason.rstrip('.')}. The verdict does not need it."
+        return f"Not available: {report.tightness_reason.rstrip('.')}. The verdict does not depend on it."
     return (
-        f"{down(report.tightness, 3)}: the family bound is that part of the ε that PLD proves. At 1 no stronger attack "
-        "and no sharper accounting is left to find; the rest is the price of a finite number of runs."
+        f"{down(report.tightness, 3)}, the certified ε of the family bound divided by the ε that PLD proves. At 1 "
+        "neither a stronger attack nor a sharper accounting could change anything; what is missing is due to the "
+        "finite number of runs."
     )
 
 
@@ -222,19 +124,26 @@ def audited_entries(report: WorstCaseReport) -> tuple[tuple[str, str], ...]:
     """What was audited, entry by entry."""
     left = (("Not examined", sentence("; ".join(report.not_examined))),) if report.not_examined else ()
     return (
-        ("Claimed", explain_claim(report) if report.claimed else "Nothing."),
+        ("Claimed", explain_claim(report) + explain_accountants(report.claimed)),
         *left,
-        ("Tightness", explain_tightness(report)),
+        *((("Tightness", explain_tightness(report)),) if report.ledger else ()),
         (
             "Runs",
-            f"{count(report.num_trials)} of the real code with the canary alone, half of them with this one record "
-            "more (other designs take a quarter as many)",
+            f"{count(report.num_trials)} runs of the real code with the canary as the only record in doubt, half of "
+            "them with it; other designs of the neighbouring pools use a quarter as many",
         ),
-        (
-            "Canary",
-            f"Chosen by the adversary; its vectors reach {percent(report.canary_typical_length, 1)} of the clipping "
-            f"norm (root mean square), {down(100 * report.canary_length, 1)}% in the release where they are shortest",
-        ),
+        ("Canary", _canary(report)),
+    )
+
+
+def _canary(report: WorstCaseReport) -> str:
+    """Which record the adversary chose; how long its vectors are, where something is clipped."""
+    chosen = "A record chosen by the adversary to be as visible as possible"
+    if not report.ledger:
+        return chosen
+    return (
+        f"{chosen}; its vectors reach {percent(report.canary_typical_length, 1)} of the clipping norm (root mean "
+        f"square), and {down(100 * report.canary_length, 1)}% in the release where they are shortest"
     )
 
 
@@ -242,8 +151,8 @@ def ledger_table(report: WorstCaseReport) -> Table:
     """The mechanism ledger: every release, with its sample and its noise."""
     columns = (
         Column(title="releases", share=0.12, align="right"),
-        Column(title="of", share=0.18),
-        Column(title="sample", share=0.26),
+        Column(title="records", share=0.18),
+        Column(title="sampling", share=0.26),
         Column(title="noise multiplier", share=0.16, align="right"),
         Column(title="noise scaled by", share=0.16),
         Column(title="accounted", share=0.12),
@@ -251,7 +160,7 @@ def ledger_table(report: WorstCaseReport) -> Table:
     rows = tuple(
         (
             count(entry["count"]),
-            "everybody" if entry["group"] is None else f"class {entry['group']}",
+            "all records" if entry["group"] is None else f"class {entry['group']}",
             _sample(entry["sampling"]),
             f"{entry['noise_multiplier']:.4g}",
             "clipping norm" if entry["noise_by"] == "clip" else str(entry["noise_by"]),
@@ -270,10 +179,10 @@ def _sample(sampling: dict[str, float]) -> str:
 
 def trials_table(report: WorstCaseReport) -> Table:
     columns = (
-        Column(title="trials", share=0.2, align="right"),
-        Column(title="of them tested", share=0.22, align="right"),
+        Column(title="runs", share=0.2, align="right"),
+        Column(title="runs tested", share=0.22, align="right"),
         Column(title="ceiling: no error", share=0.26, align="right"),
-        Column(title="error rates as now", share=0.26, align="right"),
+        Column(title="error rates as here", share=0.26, align="right"),
     )
     rows = tuple(
         (
@@ -290,42 +199,43 @@ def trials_table(report: WorstCaseReport) -> Table:
 def explain_trials(report: WorstCaseReport) -> str:
     """What more trials would buy, in a few sentences."""
     text = (
-        "By the Clopper–Pearson bound, which assumes nothing of the mechanism. The ceiling is what an attack without "
-        "a single error would certify; “error rates as now” is an extrapolation, no bound. "
+        "Clopper–Pearson bounds, which assume nothing about the mechanism. The ceiling is what an attack without a "
+        "single error would certify; the last column extrapolates the error rates of this audit and is not a bound. "
     )
     claimed, last = claimed_epsilon(report.claimed), report.outlook[-1]
     if claimed is None or report.verdict == "REFUTED":
         return text.rstrip()
     if last.ceiling <= claimed:
         return (
-            f"{text}The claim of ε ≤ {up(claimed)} lies above every ceiling of the table: only the whole curve, or a "
-            "granted family, can speak of it."
+            f"{text}The claim of ε ≤ {up(claimed)} lies above every ceiling in the table: only the test of the whole "
+            "curve, or a bound that assumes the family, can refute it."
         )
     return text.rstrip()
 
 
 def limit_entries(report: WorstCaseReport) -> tuple[tuple[str, str], ...]:
-    """What this audit cannot tell."""
+    """What this audit does not show."""
+    tried = len(report.attempts) or report.epsilon.num_tries
     return (
         (
-            "An upper bound",
-            "An audit certifies from below. NOT REFUTED is no proof of privacy: it says that these scores, with so "
-            "many runs, found no contradiction.",
+            "Upper bounds",
+            "An audit certifies lower bounds only. NOT REFUTED does not prove privacy: it says that these scores "
+            "found no contradiction in this many runs.",
         ),
         (
-            "Another fault",
-            f"{count(len(report.attempts))} scores were tried, with no particular fault in view. A leak that none of "
-            "them sees in so many runs stays unseen.",
+            "Other faults",
+            f"{count(tried)} scores were tested, none of them aimed at a particular fault. A leak that none of them "
+            "detects in this many runs stays undetected.",
         ),
         (
             "Real data",
-            "The pools were made to expose, not drawn from data: an ordinary adversary against ordinary records sees "
-            "far less. For that see audit lira at the levels model and set.",
+            "The neighbouring pools were constructed to expose a record and were not drawn from real data. An ordinary "
+            "adversary learns far less about ordinary records: audit lira measures that at levels model and set.",
         ),
         (
             "Other settings",
-            "The small configuration listed in this report was audited, with its own ledger. The code is the same at "
-            "full size; its ε is not.",
+            "The small configuration of this report was audited, with its own privacy accounting. The code is the same "
+            "at full size; its ε is not.",
         ),
         many_audits(report.epsilon),
     )

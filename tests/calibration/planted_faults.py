@@ -18,7 +18,7 @@ from audit.accounting.curve import tradeoff_curve
 from audit.accounting.ledger import ledger_event
 from audit.games.neighbours import DESIGNS, make_trials, neighbouring_pools
 from audit.games.transcript.experiment import Experiment
-from audit.games.transcript.runs import listen
+from audit.games.transcript.transcripts import listen
 from audit.games.transcript.verdict import CHOOSE_ON, try_all
 from audit.statistics.estimators.curve import CurveTest, refute_curve
 from audit.statistics.estimators.evidence import RunEvidence

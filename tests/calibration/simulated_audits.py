@@ -14,11 +14,12 @@ from scipy import stats
 from audit.accounting.curve import TradeoffCurve, tradeoff_curve
 from audit.accounting.epsilon import epsilon_pld
 from audit.accounting.events import subsampled_gaussian
-from audit.statistics.estimators import coin_curve, one_run, one_run_dp, one_run_fdp
+from audit.statistics.estimators import coin_curve, one_run, one_run_fdp
 from audit.statistics.estimators.clopper_pearson import clopper_pearson_epsilons
 from audit.statistics.estimators.curve import corners_below, normal_gaps
 from audit.statistics.estimators.gaussian import gaussian_epsilon, gaussian_mu, gaussian_mus
 from audit.statistics.estimators.guesses import GuessCounts, count_guesses, rank_coins
+from audit.statistics.estimators.looks import share_significance
 from audit.statistics.estimators.one_run import one_run_lower_bounds
 from audit.statistics.estimators.one_run_dp import one_run_dp_lower_bounds
 from audit.statistics.estimators.one_run_fdp import largest_rejected_mu
@@ -31,14 +32,13 @@ from audit.statistics.estimators.thresholds import (
     MedianOfSplits,
     Split,
     ThresholdChoice,
-    share_significance,
 )
 from audit.statistics.estimators.trials import ErrorCounts, count_errors_of_scores
 
 DELTA = 1e-5
 SELECTION_STEPS = {
     "one-run": one_run.SELECTION_STEPS,
-    "one-run-dp": one_run_dp.SELECTION_STEPS,
+    "one-run-dp": one_run.SELECTION_STEPS,
     "one-run-fdp": one_run_fdp.SELECTION_STEPS,
     "curve": coin_curve.SELECTION_STEPS,
 }

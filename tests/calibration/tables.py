@@ -10,7 +10,8 @@ import time
 from collections.abc import Iterator
 
 import numpy as np
-from scipy import special, stats
+from naive_choices import largest_clopper_pearson, smallest_one_run
+from scipy import special
 from simulated_audits import (
     DELTA,
     LEAK,
@@ -31,14 +32,13 @@ from simulated_audits import (
 from audit.accounting.epsilon import epsilon_pld
 from audit.accounting.events import subsampled_gaussian
 from audit.statistics.estimators.bayesian import bound_epsilon_bayesian, credible_epsilon
-from audit.statistics.estimators.clopper_pearson import bound_epsilon_clopper_pearson, rectangle_epsilons
+from audit.statistics.estimators.clopper_pearson import bound_epsilon_clopper_pearson
 from audit.statistics.estimators.evidence import RecordEvidence, RunCounts, RunEvidence
 from audit.statistics.estimators.family import bound_epsilon_family
 from audit.statistics.estimators.gaussian import bound_epsilon_gaussian, gaussian_epsilon, gaussian_mu
 from audit.statistics.estimators.one_run import bound_epsilon_one_run_records, one_run_ceiling
 from audit.statistics.estimators.one_run_dp import bound_epsilon_one_run_dp, one_run_dp_lower_bounds
 from audit.statistics.estimators.one_run_fdp import bound_epsilon_one_run_fdp, largest_rejected_mu
-from audit.statistics.estimators.trials import upper_limits
 from audit.statistics.plan import ESTIMATORS
 from reports.words.rounding import down
 
@@ -228,11 +228,11 @@ def naive() -> Iterator[str]:
     yield "500 runs of each class at delta 1e-5, or 1000 coins at delta 0.\n"
     yield head("way", "%")
     game = simulate_runs(mechanisms()["nothing"], num_audits=NUM_AUDITS, num_attacks=5, per_side=500, seed=51)
-    best = _naive_clopper_pearson(game)
+    best = largest_clopper_pearson(game)
     yield row("clopper-pearson, best of all thresholds, no correction", percent(np.mean(best[:, 0] > 0)))
     yield row("clopper-pearson, the same, best of five attacks", percent(np.mean(best.max(axis=1) > 0)))
     coins = simulate_records(mechanisms()["nothing"], num_audits=NUM_AUDITS, num_attacks=1, shape=(1, 1000), seed=52)
-    smallest, frontier = _naive_one_run(coins)
+    smallest, frontier = smallest_one_run(coins)
     yield row("one-run, best number of guesses, no correction", percent(np.mean(smallest < SIGNIFICANCE)))
     yield row(
         "one-run, Bonferroni over the hull of the ROC, chosen by the data", percent(np.mean(frontier < SIGNIFICANCE))
@@ -243,45 +243,6 @@ def naive() -> Iterator[str]:
         yield row(f"clopper-pearson, {choice}", percent(np.mean(game.bounds("clopper-pearson", chosen, 1) > 0)))
         best_of_five = game.bounds("clopper-pearson", chosen, 5)
         yield row(f"clopper-pearson, {choice}, best of five, corrected", percent(np.mean(best_of_five > 0)))
-
-
-def _naive_clopper_pearson(game: RunAudits) -> np.ndarray:
-    """The largest bound over every threshold, per audit and attack."""
-    num_trials = game.members.shape[-1]
-    scores = np.concatenate([game.members, game.non_members], axis=-1)
-    descending = np.argsort(-scores, axis=-1)
-    hits = np.cumsum(descending < num_trials, axis=-1)
-    called = np.arange(1, 2 * num_trials + 1)
-    missed_upper = upper_limits(num_trials - hits, num_trials, SIGNIFICANCE / 2)
-    wrong_upper = upper_limits(called - hits, num_trials, SIGNIFICANCE / 2)
-    return rectangle_epsilons(missed_upper, wrong_upper, DELTA).max(axis=-1)
-
-
-def _naive_one_run(coins: RecordAudits) -> tuple[np.ndarray, np.ndarray]:
-    """Smallest p-value of epsilon 0 over every number of positive guesses; and over the hull's, times their number."""
-    scores, members = (array[:, 0, 0] for array in (coins.scores, coins.members))
-    ordered = np.take_along_axis(members, np.argsort(-scores, axis=-1), axis=-1)
-    right = np.cumsum(ordered, axis=-1)
-    numbers = np.arange(1, right.shape[1] + 1)
-    p_values = stats.binom.sf(right - 1, numbers, 0.5)
-    on_hull = [_hull(row) for row in right]
-    frontier = [np.min(row[hull]) * len(hull) for row, hull in zip(p_values, on_hull, strict=True)]
-    return p_values.min(axis=-1), np.array(frontier)
-
-
-def _hull(right: np.ndarray) -> list[int]:
-    """Numbers of guesses (less one) at the corners of the upper convex hull of right against wrong guesses."""
-    kept: list[tuple[int, int, int]] = [(0, 0, -1)]
-    for index, hits in enumerate(right.tolist()):
-        point = (index + 1 - hits, hits, index)
-        while len(kept) > 1 and _turns_left(kept[-2], kept[-1], point):
-            kept.pop()
-        kept.append(point)
-    return [index for _, _, index in kept[1:]]
-
-
-def _turns_left(first: tuple[int, int, int], second: tuple[int, int, int], third: tuple[int, int, int]) -> bool:
-    return (second[0] - first[0]) * (third[1] - first[1]) >= (second[1] - first[1]) * (third[0] - first[0])
 
 
 def ceilings() -> Iterator[str]:

@@ -32,14 +32,28 @@ def test_scores_and_record_are_of_audited_records_alone(run: Run) -> None:
     assert (record["game"]["num_audited"], record["game"]["num_records"]) == (20, 200)
     assert sorted(set(table["record"])) == json.loads((folder / "config.json").read_text())["audited_records"]
     assert len(table) == 4 * 20
-    assert "20 of 200 records audited, the rest always in" in record["verdict_reason"]
-    assert any("always in" in said for said in record["threat_model"])
+    assert "20 of 200 records audited, all others in every run" in record["verdict_reason"]
+    assert any("in every run" in said for said in record["threat_model"])
     assert "--audited 20" in record["command"]
     assert "--bits 8" in record["command"]
     # Every run releases 5 of 20 images of a class, of which 2 are in doubt: whoever is released was in.
     assert record["roc"]["auc"] > 0.55
     again = run(*shlex.split(record["command"])[1:], "--json")
     assert json.loads(again.out)["digest"] == record["digest"]
+
+
+def test_fit_runs_that_enumerate_find_every_member(run: Run) -> None:
+    words = shlex.split("--level set --records 200 --audited 30 --fit-design enumerated --shadows 18 --test-runs 8")
+    changed = ("--set", "iterations=8", "--set", "batch=8", "--compile", "off", "--delta", "0", "--json")
+    done = run("lira", *words, *changed)
+    assert done.code == 0, done.err
+    record = json.loads(done.out)
+    # Batches of 8 of 18 to 20: hardly a record of the 30 is in no batch of 8 steps, and all others are found.
+    assert record["roc"]["auc"] > 0.95
+    assert record["epsilon"]["lower"] > 2
+    control = json.loads(run("lira", *words, *changed, "--shuffle-membership").out)
+    assert 0.3 < control["roc"]["auc"] < 0.7
+    assert "--fit-design enumerated" in record["command"]
 
 
 def test_sets_of_others_with_few_coins(run: Run) -> None:

@@ -105,7 +105,7 @@ def test_ladder_has_three_rungs_for_a_private_method(tmp_path, monkeypatch, caps
     (directory / "report.pdf").unlink()
     assert run(monkeypatch, capsys, tmp_path, "report", str(directory))[0] == 0
     assert (directory / "report.pdf").exists()
-    assert "ladder of adversaries" in (directory / "report.html").read_text(encoding="utf-8")
+    assert "Certified ε of ndpdc by level of the adversary" in (directory / "report.html").read_text(encoding="utf-8")
 
     command = shlex.split(record["command"])[1:]
     code, again, _ = run(monkeypatch, capsys, tmp_path, *command, "--jobs", "1", "--fail-above", "2", "--json")

@@ -93,8 +93,8 @@ def test_bad_archive_is_one_line_and_exit_2(tmp_path: Path, audit_data: Run) -> 
     ("arguments", "words"),
     [
         (["svhn"], "get it: audit data --get svhn"),
-        (["nonsense"], "none of digits, fashion-mnist"),
-        (["--get", "nonsense"], "--get nonsense: unknown"),
+        (["nonsense"], "not one of digits, fashion-mnist"),
+        (["--get", "nonsense"], "--get nonsense: no such data set"),
         (["--get", "celeba"], "cannot be downloaded"),
         (["--records", "5"], "needs a DATASET"),
         (["digits", "--records", "5"], "must be at least 20"),

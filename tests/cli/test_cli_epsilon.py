@@ -145,7 +145,7 @@ BAD_TABLES = {
     "not a number": (_edited(score="high"), "numbers only"),
     "no rows": (runs_table(50).iloc[:0], "0 trials"),
     "empty run": (_edited(run=[None] + [1.0] * 49), "empty cells"),
-    "twice": (pd.concat([records_table(), records_table().iloc[:1]]), "stands twice"),
+    "twice": (pd.concat([records_table(), records_table().iloc[:1]]), "appears twice"),
     "ragged": (records_table().iloc[1:], "same records"),
     "other records": (
         records_table()

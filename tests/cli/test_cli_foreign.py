@@ -4,6 +4,7 @@
 
 import json
 import shlex
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -121,7 +122,9 @@ def test_nearest_records_are_tested_with_coins_and_shown_without(run: Run, monke
     assert {path.suffix for path in drawn} == {".json", ".pdf", ".html"}
     assert run("report", directory).code == 0
     assert {path: path.read_bytes() for path in drawn} == drawn
-    compared = run("report", directory, directory)
+    twin = directory.with_name("twin")
+    shutil.copytree(directory, twin)
+    compared = run("report", directory, twin)
     assert (compared.code, compared.out) == (2, "")
     assert "tested nothing, so it cannot be compared" in compared.err
     for_people = run(*arguments[:-1], "--show-records")

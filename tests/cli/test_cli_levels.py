@@ -32,7 +32,7 @@ def test_level_set_on_copies_against_its_ceiling(run: Run, tmp_path: Path) -> No
     assert report["level"] == "set"
     assert report["utility"] is None
     assert report["epsilon"]["lower"] > 2
-    assert "released synthetic set itself" in report["threat_model"][0]
+    assert "sees the released synthetic set" in report["threat_model"][0]
     shuffled = run("lira", "--level", "set", *REAL, "--json", "--delta", "0", "--out", tmp_path, "--shuffle-membership")
     assert json.loads(shuffled.out)["epsilon"]["lower"] == 0
     assert "taking 24 runs" in shuffled.err

@@ -51,7 +51,7 @@ def test_the_condenser_of_the_cookbook_is_audited_by_workers(folder):
     assert done.returncode == 0, done.stderr
     record = json.loads(done.stdout)
     assert record["method"] == "means.py:condense_means"
-    assert re.fullmatch(r"runs/lira-means-condense_means-digits-[0-9a-f]{12}", record["run_directory"])
+    assert re.fullmatch(r"runs/lira-means-condense_means-digits-model-[0-9a-f]{12}", record["run_directory"])
     assert "--method means.py:condense_means" in record["command"]
 
 
@@ -65,7 +65,7 @@ def test_the_private_method_of_the_cookbook_at_the_door(monkeypatch, capsys):
     record = json.loads(out)
     assert record["verdict"] == "NOT REFUTED"
     assert record["method"] == "noisy_means:noisy-means"
-    assert re.fullmatch(r"runs/worst-case-noisy_means-noisy-means-[0-9a-f]{12}", record["run_directory"])
+    assert re.fullmatch(r"runs/worst-case-noisy_means-noisy-means-transcript-[0-9a-f]{12}", record["run_directory"])
     assert {entry["group"]: entry["count"] for entry in record["ledger"]} == {0: 1, 1: 1}
 
 
@@ -122,7 +122,7 @@ WRONG = {
         ("broken.py:thing", "its import failed with SyntaxError"),
         ("needs.py:thing", "No module named 'a_module_that_is_not_there'"),
         ("bare.py:bare", "its config must be a dataclass with the field ipc"),
-        ("means", "one of your own is module:name"),
+        ("means", "your own is module:name"),
     ],
     ids=str,
 )

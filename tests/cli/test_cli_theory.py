@@ -38,7 +38,7 @@ def test_record_for_machines(monkeypatch, capsys, tmp_path):
 
 def test_finished_condensations_are_taken_again(monkeypatch, capsys, tmp_path):
     _, first, _ = run(monkeypatch, capsys, *SMALL, "--json", "--out", str(tmp_path))
-    monkeypatch.setattr("audit.games.theory.condense.condense_dm", None)
+    monkeypatch.setattr("audit.games.theory.condense.match_distributions", None)
     code, again, err = run(monkeypatch, capsys, *SMALL, "--json", "--out", str(tmp_path))
     assert (code, again) == (0, first)
     assert "3 of 3 condensations were finished before" in err

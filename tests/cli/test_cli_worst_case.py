@@ -111,7 +111,7 @@ def test_variants_of_dosser_as_published_are_refuted(monkeypatch, capsys, varian
     )
     record = json.loads(out)
     assert (code, record["verdict"]) == (4, "REFUTED")
-    assert f"the {score} score" in record["verdict_reason"]
+    assert f"score “{score}”" in record["verdict_reason"]
 
 
 def test_composed_mechanisms_have_a_verdict_and_no_tightness(monkeypatch, capsys):

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from inline import compute_inline
 from test_cli_attack import Run, inline, run
-from test_cli_resume import finished_shards, started, wait_for
+from test_cli_resume import started, wait_for
+from tiny_audit import finished_shards
 
 from audit.cli import main
 from audit.engine.executor import Local
@@ -20,10 +21,12 @@ COMMAND = ["worst-case", "--method", "ldpdc", "--set", "noise_multiplier=4", "--
 
 
 @pytest.mark.slow
-def test_a_killed_audit_goes_on_to_the_same_bytes(run: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize("finished", [1, 10], ids=["while condensing", "while learning"])
+def test_a_killed_audit_goes_on_to_the_same_bytes(finished: int, run: Run, tmp_path: Path) -> None:
+    """Eight groups of runs, and twelve fits."""
     torn, calm = tmp_path / "torn", tmp_path / "calm"
     with started([*COMMAND, "--out", str(torn), "--jobs", "2"], tmp_path) as process:
-        wait_for(lambda: len(finished_shards(torn)) >= 1)
+        wait_for(lambda: len(finished_shards(torn)) >= finished, seconds=300)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     kept = {path: path.stat().st_mtime_ns for path in finished_shards(torn)}
@@ -39,11 +42,12 @@ def test_a_killed_audit_goes_on_to_the_same_bytes(run: Run, tmp_path: Path) -> N
             assert mine.read_bytes() == theirs.read_bytes(), mine
 
 
-def test_a_damaged_group_is_computed_again(run: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", [1, -1], ids=["group", "fit"])
+def test_a_damaged_part_is_computed_again(place: int, run: Run, tmp_path: Path) -> None:
     small = [*COMMAND[:-4], "--trials", "200"]
     first = run(*small, "--out", tmp_path)
     before = {path: path.read_bytes() for path in finished_shards(tmp_path)}
-    damaged = finished_shards(tmp_path)[1]
+    damaged = finished_shards(tmp_path)[place]
     damaged.write_bytes(damaged.read_bytes()[:-1])
     again = run(*small, "--out", tmp_path)
     assert "damaged shard" in again.err

@@ -44,7 +44,7 @@ def test_options() -> None:
     assert executor_of(asked) == Ray(address="head:6379", gpus_per_task=0.5, max_retries=1)
     for wrong, said in (
         ({"gpus_per_task": 1.0}, "without --executor ray"),
-        ({"executor": "ray", "jobs": 2}, "leave it out"),
+        ({"executor": "ray", "jobs": 2}, "leave out --jobs"),
         ({"executor": "ray", "gpus_per_task": -1.0}, "must lie in"),
         ({"executor": "ray", "max_retries": -1}, "must lie in"),
         ({"executor": "ray", "memory_per_task": 5}, "in bytes"),
@@ -88,3 +88,18 @@ def test_own_method_travels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.chdir(tmp_path)
     record = audit.run(SMALL.but(method="own.py:condense_grey"), out="runs", executor=Ray(), progress=False)
     assert record.epsilon.lower == 0.0
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("cluster")
+def test_units_get_the_files_that_they_read(tmp_path: Path) -> None:
+    """Scores are learned from the files of other units, which no worker of the cluster has."""
+    spec = audit.WorstCase(method="ldpdc", settings={"noise_multiplier": "4"}, trials=200, design=("alone",))
+    here, there = (
+        Path(audit.run(spec, out=tmp_path / name, executor=executor, progress=False).run_directory)
+        for name, executor in (("here", InProcess()), ("there", Ray()))
+    )
+    shards = sorted(path.relative_to(here) for path in here.glob("shards/*.safetensors"))
+    assert len(shards) == 3, "a group, and a fit of the transcript and of the set"
+    for name in [*shards, Path("report.json")]:
+        assert (there / name).read_bytes() == (here / name).read_bytes(), name

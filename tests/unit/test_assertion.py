@@ -27,5 +27,5 @@ def test_less_noise_than_stated_fails() -> None:
 
 
 def test_what_is_no_condenser_is_refused() -> None:
-    with pytest.raises(BadConfig, match="no condenser"):
+    with pytest.raises(BadConfig, match="is not a condenser"):
         assert_private(len, **SMALL)

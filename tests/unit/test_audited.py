@@ -175,4 +175,4 @@ def test_coins_of_audited_records_are_read_back(tmp_path: Path, digits: Pool) ->
 
 def test_scope_says_who_is_in_doubt() -> None:
     said = describe_scope(Scope(dataset="mnist", num_audited=500, num_records=60_000))
-    assert "500 of 60 000 records audited, the rest always in: the adversary knows them" in said
+    assert "500 of 60 000 records audited, all others in every run and known to the adversary" in said

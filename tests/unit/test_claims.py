@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from dataclasses import replace
 
 import pytest
 
@@ -61,6 +62,10 @@ def test_mismatches_against_a_list_by_hand() -> None:
         "randomness known, not unknown",
     )
     assert find_mismatches(ANYTHING, DIGITS) == ()
+    few = replace(DIGITS, num_audited=100, num_records=1797)
+    doubtful = PublishedRange(everybody_in_doubt=True)
+    assert find_mismatches(doubtful, few) == ("100 of 1,797 records in doubt, not every record",)
+    assert find_mismatches(doubtful, DIGITS) == find_mismatches(ANYTHING, few) == ()
     assert describe_range(ANYTHING) == "any data set and any settings"
     assert describe_scope(DIGITS).startswith("digits, 90 members per class, r = 0.011, 300 steps, convnet")
 
@@ -121,7 +126,9 @@ def test_accounting_claims_end_to_end_against_paper(tmp_path) -> None:
 
 def test_claim_without_tests_says_what_it_would_take(tmp_path) -> None:
     with pytest.raises(BadConfig, match="it would take"):
-        run_claim(CLAIMS["gan-leak"], scale="quick", out=tmp_path, executor=Local(1), seed=0, say=lambda _: None)
+        run_claim(
+            CLAIMS["dyn-psg-above-psg"], scale="quick", out=tmp_path, executor=Local(1), seed=0, say=lambda _: None
+        )
 
 
 def test_a_verdict_is_one_of_five() -> None:

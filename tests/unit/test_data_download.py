@@ -133,7 +133,7 @@ def test_listed_files_against_layout(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "kind", "words"),
-    [("celeba", BadInput, "cannot be downloaded"), ("imagenet", BadConfig, "unknown; there are digits")],
+    [("celeba", BadInput, "cannot be downloaded"), ("imagenet", BadConfig, "no such data set; there are digits")],
 )
 def test_what_cannot_be_fetched_is_said(name: str, kind: type[Exception], words: str) -> None:
     with pytest.raises(kind, match=words):

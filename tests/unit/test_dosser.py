@@ -288,7 +288,7 @@ def test_public_auxiliary_images_are_used_and_pinned_by_their_checksum(small_poo
     [
         ("other.npz", r"auxiliary images of shape 1×8×8 do not fit the records of small, 3×12×12; choose"),
         ("few.npz", r"--set auxiliary_images=8: .* has 4 images"),
-        ("absent.npz", r"--set auxiliary=absent.npz: no file"),
+        ("absent.npz", r"--set auxiliary=absent.npz: no such file"),
         ("small", r"--set auxiliary=small: these are the private records themselves"),
     ],
 )
@@ -322,3 +322,19 @@ def test_a_pool_moves_its_auxiliary_images_along(small_pool):
     assert torch.equal(pool.to(torch.device("cpu")).auxiliary, small_pool.images[:4])
     with pytest.raises(BadData, match="do not fit"):
         replace(small_pool, auxiliary=F.pad(small_pool.images[:4], (1, 1)))
+
+
+def test_subspaces_that_are_kept_change_no_byte(small_pool, small_members, monkeypatch):
+    """Whether the subspace of a signal is found again at every visit or kept, the sets are the same."""
+    finds, images = [], []
+    for room in (0, 1 << 30):
+        found = []
+        monkeypatch.setattr("condensers.signals.KEPT_BYTES", room)
+        monkeypatch.setattr(
+            "condensers.signals.find_subspace", lambda *given, found=found: found.append(1) or find_subspace(*given)
+        )
+        batch, _ = condense(DosserConfig(**SMALL | {"optimisation_steps": 12}), small_pool, small_members)
+        finds.append(len(found))
+        images.append(batch.images)
+    assert finds[1] == SMALL["iterations"] < finds[0]
+    assert torch.equal(*images)

@@ -75,7 +75,7 @@ def test_records_are_refused_by_curve_and_family_against_rule():
         ({"delta": float("nan"), "confidence": 0.95}, ("delta is nan",)),
         ({"delta": 1e-5, "confidence": 1.0}, ("confidence is 1.0", "strictly between 0 and 1")),
         ({"delta": 1e-5, "confidence": 0.0}, ("confidence",)),
-        ({"delta": 1e-5, "confidence": 0.95, "num_tries": 0}, ("tries", "at least 1")),
+        ({"delta": 1e-5, "confidence": 0.95, "num_tries": 0}, ("tries", "must lie in 1…")),
     ],
 )
 def test_settings_outside_their_range_are_refused_against_rule(estimator, settings, words):

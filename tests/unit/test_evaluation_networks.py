@@ -37,7 +37,7 @@ def test_lenet_on_28_pixels_against_the_classical_count():
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_stack_against_its_networks_one_by_one(name, shape):
     network = make_network(name, shape, 7, width=8, depth=2, divisor=16)
-    assert network.enlarges == (shape == (1, 8, 8) and name not in ("convnet", "mlp"))
+    assert network.resizes == (shape == (1, 8, 8) and name not in ("convnet", "mlp"))
     parameters = draw_networks(network, generators(2), torch.device("cpu"))
     images = torch.from_numpy(np.random.default_rng(9).standard_normal((2, 3, *shape)).astype(np.float32))
     together = run_networks(network, parameters, images)

@@ -1,18 +1,24 @@
 """Methods that train generators: they learn, their batch is their run, and settings that cannot work are refused."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 
 from attacks.density import density_ratios, nearest_ratios
 from attacks.gan_leak import GanLeakConfig, reconstruct, score_gan_leak
+from attacks.perceptual import load_perceptual, pairwise_lpips
 from attacks.registry import Observations
 from audit.accounting.ledger import claims_anything
+from audit.data.weights import read_file
 from audit.games.membership.game import nominal_class_sizes
+from audit.games.transcript.resolve import resolve_experiment
+from audit.specs.worst_case import WorstCase
 from condensers.discriminator import discriminate, draw_discriminator, gradients_of_each, with_labels
 from condensers.dp_hp import DpHpConfig, hermite_features
 from condensers.dp_merf import DpMerfConfig
-from condensers.errors import BadConfig
+from condensers.errors import BadConfig, BadInput
 from condensers.generator import Generator, Generators, draw_codes, draw_generator, generate
 from condensers.gs_wgan import GsWganConfig
 from condensers.psg import PsgConfig
@@ -22,6 +28,7 @@ from condensers.sinkhorn import transport_plan
 from condensers.subspace import find_subspace, find_subspace_roughly
 
 CPU = torch.device("cpu")
+WEIGHTS = Path(__file__).parents[2].parent / "shared" / "weights"
 # Little noise, so that learning shows in few steps; accuracy is that of the nearest class mean of the set.
 LEARNING = {
     "dp-merf": {"noise_multiplier": 0.5, "iterations": 100},
@@ -117,6 +124,21 @@ def test_reconstruction_finds_an_image_of_the_generator_and_no_other():
     torch.testing.assert_close(alone, own[:, :1], rtol=1e-2, atol=1e-1)
 
 
+@pytest.mark.skipif(not WEIGHTS.is_dir(), reason="no weights beside the checkout")
+def test_reconstruction_by_lpips_finds_an_image_of_the_generator_and_no_other():
+    shape = Generator(input_shape=(1, 8, 8), num_classes=2, latent=2, width=16, kind="mlp")
+    drawn = [draw_generator(shape, stream(0, "generator", run), CPU) for run in range(2)]
+    both = Generators.joined([Generators(generator=shape, parameters=each) for each in drawn])
+    labels = torch.tensor([0, 1])
+    made = generate(shape, both.parameters, draw_codes(shape, labels, stream(0, "codes")))
+    metric = load_perceptual("alexnet", read_file(WEIGHTS / "alexnet_features.safetensors").tensors, CPU)
+    config = GanLeakConfig(distance="lpips-alexnet", steps=30, starts=2)
+    own = reconstruct(both, made[0], labels, config, stream(0, "starts"), metric)
+    assert bool((own[0] > own[1] + 1).all())
+    nearest = torch.diag(pairwise_lpips(metric, made[0], made[1])).float().log()
+    assert bool((-own[1] <= nearest).all()), "the search ends at no greater distance than at the code itself"
+
+
 def test_reference_takes_off_what_generators_without_the_record_reach():
     members = np.array([[True], [False], [False]])
     fit = np.array([9.0, 1.0, 3.0], dtype=np.float32).reshape(3, 1, 1)
@@ -171,10 +193,25 @@ def test_official_normalisation_gives_back_the_pools_numbers(method, digits):
         (lambda: Generator(input_shape=(14,), num_classes=2, latent=2, width=4), "do not fit records of a table"),
         (lambda: GsWganConfig(accounting="none"), "accounting="),
         (lambda: get_method("gs-wgan").plan(GsWganConfig(shards=5000), (90.0,) * 10), "cannot be divided"),
+        (lambda: get_method("gs-wgan").plan(GsWganConfig(shards=1), (90.0,) * 10), "choose 2…900"),
         (lambda: DpHpConfig(epochs=20, iterations=10), "epochs="),
+        (lambda: GanLeakConfig(distance="psnr"), "distance="),
+        (
+            lambda: resolve_experiment(WorstCase(method="dp-cgan", shape="5", settings={"generator": "dcgan"})),
+            "do not fit records of a table",
+        ),
+        (lambda: resolve_experiment(WorstCase(method="gs-wgan", settings={"shards": "21"})), "shards=21: 20 records"),
+        (
+            lambda: resolve_experiment(WorstCase(method="dp-merf", epsilon=1e5)),
+            r"--epsilon 100000.0: must lie in \[0.001, 500\]",
+        ),
+        (
+            lambda: resolve_experiment(WorstCase(method="dp-merf", epsilon=1e-9, delta=1e-12)),
+            r"--epsilon 1e-09: must lie in \[0.001, 500\]",
+        ),
     ],
 )
 def test_settings_that_cannot_work_are_refused_in_one_line(make, said):
-    with pytest.raises(BadConfig, match=said) as error:
+    with pytest.raises((BadConfig, BadInput), match=said) as error:
         make()
     assert "\n" not in str(error.value)

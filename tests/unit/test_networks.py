@@ -1,9 +1,10 @@
 import pytest
 import torch
+import torch.nn.functional as F
 from twins.naive_dm import convnet
 
 from condensers.errors import BadConfig
-from condensers.networks import Network, classify, draw_parameters, embed
+from condensers.networks import Network, average_pool, classify, draw_parameters, embed
 from condensers.randomness import stream
 
 CPU = torch.device("cpu")
@@ -63,3 +64,54 @@ def test_impossible_networks_are_refused():
         network_of(kind="resnet")
     with pytest.raises(BadConfig, match="tables"):
         network_of(input_shape=(14,))
+
+
+@pytest.mark.parametrize("shape", [(3, 5, 8, 8), (2, 7, 32, 32), (4, 6, 9, 13), (1, 2, 2, 6)])
+def test_average_pool_against_torch_to_the_last_bit(shape):
+    images, slope = (
+        torch.from_numpy(stream(0, "pool", i).standard_normal(size, dtype="float32"))
+        for i, size in enumerate((shape, (*shape[:2], shape[2] // 2, shape[3] // 2)))
+    )
+    images.requires_grad_()
+    ours, theirs = average_pool(images), F.avg_pool2d(images, 2)
+    assert torch.equal(ours, theirs)
+    (our_slope,), (their_slope,) = (torch.autograd.grad(pooled, images, slope) for pooled in (ours, theirs))
+    assert torch.equal(our_slope, their_slope)
+
+
+def test_emulated_bfloat16_against_rounding_by_hand():
+    network = network_of(kind="linear", width=16, precision="bfloat16-emulated")
+    parameters = draw_parameters(network, [stream(0, "network")], CPU)
+    images = torch.from_numpy(stream(0, "images").standard_normal((1, 5, 3, 12, 12), dtype="float32")).requires_grad_()
+    features = embed(network, parameters, images)
+    weight = to_bfloat16(parameters["linear.weight"][0])
+    product = to_bfloat16(images.detach()[0].flatten(1)).double() @ weight.double().T
+    torch.testing.assert_close(features[0].double(), product, rtol=2**-8, atol=1e-6)
+    assert torch.equal(features, to_bfloat16(features))
+    slope = torch.from_numpy(stream(0, "slope").standard_normal(features.shape, dtype="float32"))
+    (found,) = torch.autograd.grad(features, images, slope)
+    expected = to_bfloat16(slope[0]).double() @ weight.double()
+    torch.testing.assert_close(found[0].flatten(1).double(), expected, rtol=2**-8, atol=1e-5)
+    assert torch.equal(found, to_bfloat16(found))
+
+
+def test_emulated_bfloat16_is_near_float32():
+    exact = network_of()
+    parameters = draw_parameters(exact, [stream(0, "network")], CPU)
+    images = torch.from_numpy(stream(0, "images").standard_normal((1, 5, 3, 12, 12), dtype="float32"))
+    rounded = classify(network_of(precision="bfloat16-emulated"), parameters, images)
+    difference = (rounded - classify(exact, parameters, images)).abs().max()
+    assert 1e-5 < difference < 0.05
+
+
+def test_bfloat16_is_refused_on_a_cpu():
+    network = network_of(precision="bfloat16")
+    parameters = draw_parameters(network, [stream(0, "network")], CPU)
+    with pytest.raises(BadConfig, match="precision=bfloat16: not computed on cpu here; choose bfloat16-emulated"):
+        embed(network, parameters, torch.zeros(1, 2, 3, 12, 12))
+
+
+def to_bfloat16(values):
+    """Round to the nearest number with 8 significant bits, ties to even, by integer arithmetic."""
+    bits = values.detach().contiguous().view(torch.int32)
+    return ((bits + 0x7FFF + ((bits >> 16) & 1)) & -0x10000).view(torch.float32)

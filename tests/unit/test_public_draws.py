@@ -180,7 +180,7 @@ def test_the_page_says_what_its_intervals_are_over(tmp_path, draws: int, said: s
     write_html(build_membership(gather_membership(report, scores=table, gallery=Gallery())), tmp_path / "page.html")
     # Names of both figures for those who hear them, note under the rates.
     assert (tmp_path / "page.html").read_text(encoding="utf-8").count(said) >= 3
-    assert ("over the 4 public draws" if draws > 1 else said) in explain_numbers(report)
+    assert ("over the 4 draws of the public randomness" if draws > 1 else said) in explain_numbers(report)
 
 
 def test_no_interval_is_a_point() -> None:

@@ -5,7 +5,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,12 @@ from reports.documents.membership import build_membership, gather_membership
 from reports.figures import style
 from reports.figures.canvas import Canvas
 from reports.figures.roc import SCREEN_WIDTH, roc_scales
+from reports.figures.theme import DARK
 from reports.records.coin_test import CoinTest
 from reports.records.gallery import Gallery, Panel
-from reports.records.schema import Ladder, LadderRow, Outlook, Report, dump, load
+from reports.records.schema import Ladder, LadderRow, Outlook, RecordGroup, Report, dump, load
 from reports.render.html import asset, visible, write_html
-from reports.words.tables import groups_table
+from reports.words.groups import groups_table
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"' onfocus='alert(3)' <!-- \u202egnp"
 LADDER = Ladder(
@@ -98,17 +99,20 @@ def test_hostile_names_change_words_and_nothing_else_against_tags(tmp_path: Path
 
 def test_hostile_words_everywhere_in_a_record_change_no_tag_against_tags(tmp_path: Path) -> None:
     """Every string of the record but the verdict, also the names of settings and versions."""
+    markup = HOSTILE.replace("\u202e", "")  # which turns words round, and is refused when a record is read
 
     def poison(value: Any, key: str = "") -> Any:
         if isinstance(value, dict):
-            return {(f"{name}{HOSTILE}" if key in ("config", "versions") else name): poison(entry, name)
+            return {(f"{name}{markup}" if key in ("config", "versions") else name): poison(entry, name)
                     for name, entry in value.items()}  # fmt: skip
         if isinstance(value, list):
             return [poison(entry, key) for entry in value]
         fixed = key in ("verdict", "schema", "kind", "estimator", "level")
-        return f"{value}{HOSTILE}" if isinstance(value, str) and not fixed else value
+        return f"{value}{markup}" if isinstance(value, str) and not fixed else value
 
     report, scores = whole_report()
+    with pytest.raises(ValueError, match="control characters"):
+        load(json.dumps({**json.loads(dump(report)), "method": HOSTILE}))
     poisoned = load(json.dumps(poison(json.loads(dump(report)))))
     plain, hostile = (Skeleton(page_of(tmp_path, each, scores)) for each in (report, poisoned))
     assert hostile.tags == plain.tags
@@ -127,9 +131,13 @@ def test_json_in_the_page_cannot_end_its_element_against_round_trip(tmp_path: Pa
 
 
 def test_the_style_sheet_has_the_colours_of_the_figures_against_palette() -> None:
-    named = dict(re.findall(r"--(\w+): (#\w+);", asset("page.css")))
-    for name in ("ink", "grey", "rule", "pale", "blue", "vermillion", "orange"):
-        assert named[name] == getattr(style, name.upper()), name
+    light, dark = (
+        dict(re.findall(r"--(\w+): (#\w+);", part)) for part in asset("page.css").split("prefers-color-scheme: dark")
+    )
+    named = {"vermillion": style.RED_INK}
+    for name in ("ink", "grey", "rule", "pale", "paper", "blue", "vermillion", "orange"):
+        colour = named.get(name, getattr(style, name.upper()))
+        assert (light[name], dark[name]) == (colour, DARK[colour]), name
 
 
 def test_the_policy_allows_this_script_and_style_only_against_digests(tmp_path: Path) -> None:
@@ -157,8 +165,9 @@ def test_the_same_record_gives_the_same_bytes_against_bytes(tmp_path: Path) -> N
 def test_the_page_says_what_the_record_says_against_text(tmp_path: Path) -> None:
     report, scores = whole_report()
     text = Skeleton(page_of(tmp_path, report, scores)).text
-    order = ("NOT REFUTED", "The ladder", "Key numbers", "over what is allowed", "Analytic against empirical",
-             "what more runs would buy", "Threat model", "Most exposed", "cannot tell", "How to repeat")  # fmt: skip
+    order = ("NOT REFUTED", "ε by level of the adversary", "Key numbers", "and what the claim allows",
+             "Certified ε and the claim", "What more runs could certify", "Threat model", "Most exposed",
+             "does not show", "How to repeat", "docs/glossary.md")  # fmt: skip
     places = [text.index(words, text.index("Attack lira")) for words in order]
     assert places == sorted(places)
     for words in (
@@ -194,7 +203,7 @@ def test_the_test_of_a_curve_stands_below_the_bounds_against_text(tmp_path: Path
     page = Skeleton(page_of(tmp_path, replace(report, curve_test=test), scores)).text
     assert "REFUTED, 99 right of 120 guesses about 3" in page
     assert "(p = 0.012)" in page
-    assert "share the error" in page
+    assert "Bound and test together refute a true claim in at most 5%" in page
 
 
 def test_real_images_are_there_on_demand_only_against_image_count(tmp_path: Path) -> None:
@@ -228,7 +237,7 @@ def test_odd_measures_are_drawn_against_text(tmp_path: Path) -> None:
     )
     page = page_of(tmp_path, odd, scores)
     text = Skeleton(page).text
-    for words in ("CONTROL", "not measured", "None are listed", "no ceiling", "5.62 by PLD"):
+    for words in ("CONTROL", "not measured", "no ceiling", "5.62 by PLD"):
         assert words in text, words
     assert not re.search(r"[\" ,\[(](nan|inf|-inf|NaN|Infinity)[\" ,\])]", page)
 
@@ -251,9 +260,9 @@ def test_a_comparison_holds_every_audit_once_against_sections(tmp_path: Path) ->
 
 
 def test_a_ladder_is_a_section_of_its_own_against_rows() -> None:
-    _, figure, table, _ = ladder_section(LADDER)
+    _, table, figure, _ = ladder_section(LADDER)
     assert isinstance(table, Table)
-    assert [(row[0], row[2], row[-1]) for row in table.rows] == [
+    assert [row[:3] for row in table.rows] == [
         ("model", "≥ 0.21", "NOT REFUTED"),
         ("set", "≥ 0.74", "NOT REFUTED"),
         ("transcript", "≥ 1.62", "REFUTED"),
@@ -262,23 +271,23 @@ def test_a_ladder_is_a_section_of_its_own_against_rows() -> None:
         assert words in figure.plot.alt  # type: ignore[union-attr]
 
 
-def test_groups_of_any_make_become_a_table_against_cells() -> None:
-    @dataclass(frozen=True, kw_only=True)
-    class Group:
-        name: str
-        num_records: int
-        auc: float
-        interval: tuple[float, float]
-        tpr_at_fpr: dict[str, float]
-        epsilon: dict[str, float]
-        note: str | None = None
-
-    rates = {"0.01": 0.0625, "0.001": 0.0213}
-    group = Group(
-        name="crafted", num_records=1500, auc=0.75, interval=(0.7, 0.8), tpr_at_fpr=rates, epsilon={"lower": 1.239}
+def test_groups_have_titles_for_people_against_cells() -> None:
+    report, _ = whole_report()
+    group = RecordGroup(
+        name="crafted",
+        num_records=1500,
+        auc=0.75,
+        auc_interval=(0.7, 0.8),
+        tpr_at_fpr={"0.01": 0.0625, "0.001": 0.0213},
+        epsilon=replace(report.epsilon, lower=1.239),
     )
-    cells = groups_table([group, replace(group, name="ordinary")]).rows[0]
-    assert cells == ("crafted", "1\u202f500", "0.75", "[0.7, 0.8]", "2.1% at 0.1%, 6.2% at 1%", "≥ 1.23", "–")
+    table = groups_table([group, replace(group, name="ordinary"), replace(group, name="class 3")])
+    assert [column.title for column in table.columns][-3:-1] == ["TPR at FPR 0.1%", "TPR at FPR 1%"]
+    assert not any("_" in column.title for column in table.columns)
+    assert table.rows[0][:-1] == (
+        "crafted canaries", "ε ≥ 1.23", "1\u202f500", "0.750", "[0.700, 0.800]", "2.1%", "6.2%",
+    )  # fmt: skip
+    assert [row[0] for row in table.rows[1:]] == ["ordinary records", "class 3"]
 
 
 @pytest.mark.parametrize("place", [0, 1])

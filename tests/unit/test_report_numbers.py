@@ -18,6 +18,8 @@ from reports.records.scores import (
     score_histogram,
 )
 from reports.words import bounds, membership, rounding
+from reports.words.epsilon_rows import rows_of_bounds
+from reports.words.tables import bounds_table
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +46,13 @@ def test_lower_bounds_are_never_rounded_up_nor_claims_down_against_value(value: 
         (rounding.small, 0.0, "0"),
         (rounding.small, 0.05, "0.05"),
         (rounding.percent, 0.001, "0.1%"),
+        (rounding.percent, 1 - 0.05 / 3, "98.3%"),
+        (rounding.percent, 0.05 / 3, "1.67%"),
+        (rounding.percent, 0.9999999, "99.99999%"),
+        (rounding.say_ceiling, 6.078, "6.07"),
+        (rounding.say_ceiling, 184.21, "> 20"),
+        (rounding.say_ceiling, math.inf, "none"),
+        (rounding.say_delta, 1e-5, "δ = 10⁻⁵"),
         (rounding.count, 230016, "230\u202f016"),
         (rounding.signed, -0.0654, "−0.065"),
         (rounding.ordinary, -0.336, "−0.34"),
@@ -96,7 +105,7 @@ def test_no_word_of_a_report_calls_it_safe_against_list(report: Report) -> None:
     entries = [*membership.limits(report), *membership.explain_game(report), *bounds.LEVELS.items()]
     text = " ".join(part for entry in entries for part in entry).lower()
     assert "safe" not in text
-    assert "no proof of privacy" in text
+    assert "do not prove privacy" in text
 
 
 def test_pooled_auc_against_naive() -> None:
@@ -186,3 +195,33 @@ def test_a_wrong_score_table_is_refused_against_cases(spoil, says: str) -> None:
     table: pd.DataFrame = spoil(scores)
     with pytest.raises(ValueError, match=says):
         check_scores(table, auc=report.roc.auc)
+
+
+def test_bounds_of_several_scores_are_told_apart_against_labels(report: Report) -> None:
+    bounds_of = tuple(replace(report.epsilon, evidence=f"score {name}, canary alone") for name in ("nearest", "size"))
+    labels = [row.label for row in rows_of_bounds(replace(report, epsilon=bounds_of[0], bounds=bounds_of))]
+    assert labels == [f"{report.epsilon.estimator}, score {name}, canary alone" for name in ("nearest", "size")]
+    assert [row[0] for row in bounds_table(bounds_of).rows] == [
+        f"{each.estimator}: {each.evidence}" for each in bounds_of
+    ]
+
+
+def test_coins_that_chose_the_threshold_are_not_counted_as_tested_against_text(report: Report) -> None:
+    bound = replace(report.epsilon, unit="record", num_trials=28_752)
+    said = bounds.explain_bound(bound, num_drawn=57_504)
+    assert "from 28\u202f752 membership coins" in said
+    assert "the other 28\u202f752 coins were used to choose the thresholds" in said
+    assert "used to choose" not in bounds.explain_bound(bound, num_drawn=28_752)
+
+
+def test_a_ceiling_that_limits_nothing_is_said_to_against_text(report: Report) -> None:
+    said = bounds.explain_ceiling(replace(report.epsilon, ceiling=184.21))
+    assert "184" not in said
+    assert "limits nothing" in said
+
+
+def test_intervals_over_records_are_said_to_be_so_against_text(report: Report) -> None:
+    assert membership.explain_exact(report.roc) == ""
+    said = membership.explain_exact(replace(report.roc, over_records=("0.001", "balanced accuracy")))
+    assert "For TPR at FPR 0.1%, balanced accuracy all test runs agree" in said
+    assert "Clopper–Pearson" in said

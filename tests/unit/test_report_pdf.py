@@ -88,15 +88,15 @@ def test_pages_say_what_the_record_says_against_text(drawn: tuple[Report, Path])
     assert text.index(report.verdict) < text.index("Key numbers") < text.index("How to repeat")
     for words in (
         f"ε ≥ {math.floor(100 * report.epsilon.lower) / 100:.2f}",
-        f"would have certified {math.floor(100 * report.epsilon.ceiling) / 100:.2f}",
+        f"The ceiling is {math.floor(100 * report.epsilon.ceiling) / 100:.2f}",
         "95% confidence",
         "NO BOUND",
         report.command,
         report.digest,
         "torch 2.15.0",
-        "set (audited here): the synthetic set itself",
+        "set (audited here): the released synthetic set",
         "audit report RUN_DIR --show-records",
-        "What this audit cannot tell",
+        "What this audit does not show",
         f"{report.roc.auc:.2f}",
         "page 4 of 4",
     ):

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import binomtest, norm
 from sklearn.metrics import roc_auc_score
 
 from audit.games.membership.game import Game
-from audit.statistics.roc import measure_roc, paper_style_ratio, record_auc
+from audit.statistics.roc import measure_roc, opened, paper_style_ratio, record_auc
 from condensers.randomness import stream
 
 
@@ -100,3 +100,23 @@ def test_intervals_hold_their_estimates_with_few_runs(num_runs: int) -> None:
         curve = {name: np.array(values) for name, values in roc.curve.items()}
         assert (curve["lower"] <= curve["true_positive_rate"]).all()
         assert (curve["true_positive_rate"] <= curve["upper"]).all()
+
+
+@pytest.mark.parametrize(("successes", "trials"), [(0, 400), (3, 400), (400, 400), (1, 2)])
+def test_intervals_of_what_does_not_vary_against_scipy(successes: int, trials: int) -> None:
+    share = successes / trials
+    found = opened((share, share), share, trials, 0.95)
+    exact = binomtest(successes, trials).proportion_ci(0.95, "exact")
+    assert found == pytest.approx((exact.low, exact.high), abs=1e-9)
+    assert opened((0.1, 0.2), 0.15, trials, 0.95) == (0.1, 0.2)
+
+
+def test_four_runs_without_a_hit_have_an_exact_interval_over_records_against_scipy() -> None:
+    """Below every non-member all members: the rate is 0 in every run, and resampling runs shows no spread."""
+    members = np.tile(np.arange(200) < 100, (4, 1))
+    scores = np.where(members, 0.0, 1.0) + np.linspace(0, 0.1, 800).reshape(4, 200)
+    roc = measure_roc(members, scores, confidence=0.95, seed=0)
+    assert roc.tpr_at_fpr["0.001"] == 0
+    exact = binomtest(0, 400).proportion_ci(0.95, "exact")
+    assert roc.tpr_at_fpr_interval["0.001"] == pytest.approx((0.0, exact.high), abs=1e-9)
+    assert "0.001" in roc.over_records

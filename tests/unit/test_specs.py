@@ -13,9 +13,22 @@ from hypothesis import strategies as st
 
 from audit.accounting.account import account as account_for
 from audit.accounting.class_sizes import CLASS_SIZES
-from audit.specs import account, condense, membership, pictures, theory, utility, worst_case
+from audit.specs import (
+    account,
+    attribute,
+    condense,
+    continual,
+    membership,
+    pictures,
+    reproduce,
+    theory,
+    utility,
+    worst_case,
+)
 from audit.specs.account import Account
+from audit.specs.attribute import Attribute
 from audit.specs.condense import Condense
+from audit.specs.continual import Continual
 from audit.specs.membership import Compare, GanLeak, Ladder, Lira, Loss, Rmia
 from audit.specs.options import build, split_settings, with_fields
 from audit.specs.pictures import Visual
@@ -25,14 +38,24 @@ from audit.specs.utility import Utility
 from audit.specs.worst_case import WorstCase
 from condensers.errors import BadConfig
 
-KINDS = (Lira, Rmia, Loss, GanLeak, Compare, Ladder, WorstCase, Visual, Utility, Theory, Condense)
+KINDS = (Attribute, Lira, Rmia, Loss, GanLeak, Compare, Ladder, WorstCase, Visual, Utility, Theory, Condense, Continual)
 # Every field away from its default, as far as they go together.
 CHANGED = (
     Utility(
         methods=("dm", "my file.py:own"), synthetic=("a b.pt",), index=2, normalisation="unit", dataset="mnist",
         records=90, ipc=(1, 10), epsilon=(0.1, 1 / 3), init="real", preset="paper",
         settings={"iterations": "3", "victim.epochs": "2"}, architectures=("mlp", "vgg11"), seeds=3, one_set=True,
-        epochs=7, match="none", full=False, delta=1.23456789e-7, seed=2**63 - 1, device="cpu",
+        epochs=7, match="none", subset=False, full=False, delta=1.23456789e-7, seed=2**63 - 1, device="cpu",
+    ),
+    Attribute(
+        method="ndpdc", dataset="mnist", records=90, ipc=3, init="random", masked="my mask.txt", preset="paper",
+        settings={"iterations": "3"}, shadows=12, test_runs=4, public_draws=2, delta=1e-7, confidence=1 / 3, tries=2,
+        claim=0.1, epsilon=0.7, shuffle_membership=True, seed=1, device="cpu", compile="off", shard_runs=3,
+    ),
+    Attribute(ratio=1 / 3, independent_randomness=True),
+    Continual(
+        method="psg", dataset="mnist", records=90, stages=2, ipc=3, epsilon=1 / 3, preset="paper",
+        settings={"iterations": "3"}, seeds=4, epochs=7, delta=1e-7, seed=9, device="cpu",
     ),
     Theory(dataset="mnist", records=77, ipc=(3,), iterations=9, seed=5),
     Condense(
@@ -83,7 +106,7 @@ def test_help_is_that_of_the_outermost_annotation() -> None:
     said = {
         kind: next(meta.description for meta in meta_of(dict(fields_of(kind))["settings"])) for kind in (Lira, Visual)
     }
-    assert said[Visual] == "Any setting of the method. May be repeated."
+    assert said[Visual] == "A setting of the method. May be repeated."
     assert "attack.KEY" in said[Lira]
 
 
@@ -120,6 +143,8 @@ def test_names_in_an_account_are_those_there_are() -> None:
     [
         (Utility, {"ipc": (1, 0)}, "--ipc 0: must lie in"),
         (Utility, {"architectures": ("vit",)}, "--architectures vit: must be one of convnet"),
+        (Attribute, {"shadows": 8, "test_runs": 1}, "--test-runs 1: intervals are over runs; test at least 2"),
+        (Attribute, {"ipc": 1, "ratio": 0.5}, "say the same thing"),
         (Theory, {"ipc": ()}, "--ipc"),
         (Condense, {"column": 1}, "--column 1: needs a file of coins"),
         (Condense, {"members": "m", "hold_out": True}, "give one of them"),
@@ -138,13 +163,18 @@ def test_what_does_not_go_together_is_said_in_one_line(kind: type[Spec], changes
     assert "\n" not in str(error.value)
 
 
+PRINTABLE = st.text(st.characters(exclude_categories=["C", "Z"]).filter(str.isprintable))
+
+
 @hypothesis_settings(deadline=None)
 @given(
-    delta=st.floats(0, 1, exclude_max=True),
-    epsilon=st.none() | st.floats(1e-300, 1e300),
+    delta=st.just(0.0) | st.floats(1e-30, 1, exclude_max=True),
+    epsilon=st.none() | st.floats(1e-3, 500),
     shadows=st.integers(1, 100_000),
     seed=st.integers(0, 2**63 - 1),
-    settings=st.dictionaries(st.text("abc.", min_size=1), st.text(st.characters(exclude_categories=["C", "Z"]))),
+    settings=st.dictionaries(
+        st.text("abc.", min_size=1), st.text(st.characters(exclude_categories=["C", "Z"]).filter(str.isprintable))
+    ),
     files=st.lists(st.text("ab ./'\"", min_size=1).filter(lambda text: not text.startswith("-"))),
     flag=st.booleans(),
 )
@@ -194,7 +224,9 @@ def test_settings_of_other_types_become_text() -> None:
         split_settings(("a",))
 
 
-@pytest.mark.parametrize("module", [account, condense, membership, pictures, theory, utility, worst_case])
+@pytest.mark.parametrize(
+    "module", [account, attribute, condense, continual, membership, pictures, reproduce, theory, utility, worst_case]
+)
 def test_examples_run(module) -> None:
     result = doctest.testmod(module)
     assert result.attempted > 0

@@ -79,7 +79,7 @@ def test_most_exposed_records_are_those_that_separate():
     config, pool, signals, _ = audit_of(effect=0.0)
     members, scores = score_runs(config, signals)
     scores = scores + 30.0 * members * (np.arange(200) == 17)
-    assert most_exposed(pool, members, scores)[0].record == 17
+    assert most_exposed(pool.labels.numpy(), members, scores)[0].record == 17
 
 
 def test_score_table_has_a_row_per_test_run_and_record():

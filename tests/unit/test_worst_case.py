@@ -13,7 +13,8 @@ from audit.games.neighbours import DESIGNS
 from audit.games.transcript.experiment import Experiment
 from audit.games.transcript.record import run_worst_case
 from audit.games.transcript.resolve import _class_sizes
-from audit.games.transcript.runs import choose_length, listen
+from audit.games.transcript.runs import choose_length
+from audit.games.transcript.transcripts import listen
 from audit.games.transcript.verdict import granted_family, try_all
 from condensers.ledger import EVERYBODY, Event, FixedSize, Poisson
 from condensers.registry import get_method
@@ -145,7 +146,7 @@ def test_record_is_kept_and_read_back(kept, tmp_path):
     text = (Path(kept.run_directory) / "report.json").read_text()
     found = load_worst_case(text)
     assert isinstance(found, WorstCaseReport)
-    assert found.run_directory == f"worst-case-dyn-psg-{kept.digest}"
+    assert found.run_directory == f"worst-case-dyn-psg-transcript-{kept.digest}"
     assert dataclasses.replace(found, run_directory=kept.run_directory, pdf=kept.pdf) == kept
     assert dump(found) == text
     assert found.tightness is None

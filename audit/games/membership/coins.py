@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import binom
 
+from audit.data.limits import read_text
 from audit.data.load import pool_checksum
 from audit.engine.store import write_text
 from audit.games.membership.game import INCLUSION_PROBABILITY
@@ -93,7 +93,7 @@ def write_coins(path: Path, coins: Coins, rows: np.ndarray, labels: np.ndarray) 
 def read_coins(path: Path, *, dataset: str, checksum: str, num_records: int) -> Coins:
     """The coins of a file, if they are those of the pool with this checksum."""
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        lines = read_text(Path(path)).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not a text file"
         raise BadData(f"--members {path}: cannot be read: {reason}") from None
@@ -129,7 +129,12 @@ def choose_members(spec: Condense, pool: Pool) -> ColumnOfCoins | None:
 
 def _read_table(path: Path, lines: list[str], num_records: int) -> tuple[np.ndarray, np.ndarray | None]:
     """Membership `[sets, records]`, every record once, every coin 0 or 1, no column beyond belief; who has a coin."""
-    table = list(csv.reader(lines))
+    from scipy.stats import binom  # workers import this module, and wait for nothing that they do not use
+
+    try:
+        table = list(csv.reader(lines))
+    except csv.Error as error:
+        raise BadData(f"--members {path}: is not a table of coins: {error}") from None
     names = [] if not table else [name.strip() for name in table[0]]
     columns = [place for place, name in enumerate(names) if _COLUMN.fullmatch(name)]
     if "record" not in names or [names[place] for place in columns] != [f"set_{k}" for k in range(len(columns))]:

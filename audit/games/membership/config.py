@@ -26,7 +26,10 @@ class AuditConfig:
     `foreign` names sets of another maker (foreign.py): then the runs are all shadows, and the sets are tested.
     `tries` is the number of tries at one claim (seeds, attacks) of which this audit is one; they share the error.
     `audited` is what --audited asked for, `audited_records` the numbers of the records with coins; None: all have.
+    `enumerated` are the numbers of audited records of each class where fit runs take all their combinations in turn
+    (game.py); None: fit runs have coins like test runs.
     `bits` are those of a released pixel; None: all that were computed.
+    `groups` says by what records are reported in groups (groups.py); None: they are not.
     """
 
     attack: str
@@ -62,6 +65,8 @@ class AuditConfig:
     audited: str | None = None
     bits: int | None = None
     audited_records: list[int] | None = None
+    enumerated: list[int] | None = None
+    groups: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.delta < 1:
@@ -98,10 +103,17 @@ class AuditConfig:
     @property
     def directory_name(self) -> str:
         dataset = re.sub(r"[^a-z0-9]+", "-", Path(self.dataset).stem.lower()).strip("-") or "data"
-        return f"{directory_part(self.attack)}-{directory_part(self.method)}-{dataset}-{self.digest}"
+        return f"{directory_part(self.attack)}-{directory_part(self.method)}-{dataset}-{self.level}-{self.digest}"
+
+    def facts(self) -> dict[str, Any]:
+        """Everything that was decided; without groups, as it was before there were any."""
+        decided = asdict(self)
+        if self.groups is None:
+            del decided["groups"]
+        return decided
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self), sort_keys=True, indent=2, allow_nan=False) + "\n"
+        return json.dumps(self.facts(), sort_keys=True, indent=2, allow_nan=False) + "\n"
 
     @staticmethod
     def from_json(text: str) -> "AuditConfig":
@@ -116,5 +128,7 @@ def condensation_digest(config: dict[str, Any]) -> str:
 def _digest(config: dict[str, Any], fields: tuple[str, ...]) -> str:
     values = {name: config.get(name) for name in fields}
     versions = values["versions"] or {}
+    if config.get("enumerated") is not None:  # then fit runs have other members than test runs
+        values |= {"enumerated": config["enumerated"], "fit runs": config["shadows"] - config["test_runs"]}
     values["versions"] = {name: found for name, found in versions.items() if name not in RECORD_VERSIONS}
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]

@@ -41,7 +41,7 @@ class CrossFitted:
     def coins(self) -> tuple[np.ndarray, np.ndarray]:
         """Members and scores of the coins that were scored, flat."""
         known = ~np.isnan(self.scores)
-        return self.members[known], self.scores[known].astype(np.float64)
+        return self.members[known], self.scores[known]
 
 
 def cross_fit(fit_members: np.ndarray, score_fold: ScoreFold) -> CrossFitted | None:
@@ -50,16 +50,49 @@ def cross_fit(fit_members: np.ndarray, score_fold: ScoreFold) -> CrossFitted | N
     if num_fit < FEWEST_FIT_RUNS:
         return None
     scores = np.full(fit_members.shape, np.nan, dtype=np.float32)
-    for fold in range(NUM_FOLDS):
-        held = np.arange(num_fit) % NUM_FOLDS == fold
-        scores[held] = score_fold(np.flatnonzero(~held), np.flatnonzero(held))
+    for others, held in folds(num_fit):
+        scores[held] = score_fold(others, held)
     if np.isnan(scores).all():
         return None
     return CrossFitted(members=fit_members, scores=scores)
 
 
+def score_held(
+    attack: Attack, attack_config: object, signals: np.ndarray, members: np.ndarray, *, ratios: bool
+) -> np.ndarray:
+    """Scores of the rows behind the first `len(members)`, on which the attack is fitted; NaN where it cannot be."""
+    num_fit, known = len(members), scorable(members)
+    scores = np.full((len(signals) - num_fit, signals.shape[1]), np.nan, dtype=np.float32)
+    observations = Observations(
+        fit_signals=signals[:num_fit, known],
+        fit_members=members[:, known],
+        test_signals=signals[num_fit:, known],
+        ratios=ratios,
+    )
+    scores[:, known] = attack.score(observations, attack_config)
+    return scores
+
+
+def scorable(members: np.ndarray) -> np.ndarray:
+    """Records that some fit run has and some has not."""
+    num_in = members.sum(0)
+    return (num_in > 0) & (num_in < len(members))
+
+
+def folds(num_fit: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Rows to fit on and rows to score, for every fold."""
+    held = [np.arange(num_fit) % NUM_FOLDS == fold for fold in range(NUM_FOLDS)]
+    return [(np.flatnonzero(~rows), np.flatnonzero(rows)) for rows in held]
+
+
 def cross_fit_audit(config: AuditConfig, pool: Pool, shards: dict[str, np.ndarray]) -> CrossFitted | None:
-    """The fit runs of an audit, under its own attack at its own level."""
+    """The fit runs of an audit, under its own attack at its own level.
+
+    None where fit runs enumerate combinations: of those that are held out no other fit run has the members, so that
+    their scores would be nothing like those of test runs.
+    """
+    if config.enumerated is not None:
+        return None
     attack, game = get_attack(config.attack), game_of(config, pool.num_records)
     fit_runs = [game.fit_runs_of(draw) for draw in range(config.public_draws)]
     attack_config = attack.config(**config.attack_config)
@@ -97,16 +130,7 @@ def cross_fit_runs(
             signals = level_signals(
                 level, config, pool, shards, fit_members=members, rows=rows, features=features, views=seen
             )
-            known = members.any(0) & ~members.all(0)
-            scores = np.full((len(held), pool.num_records), np.nan, dtype=np.float32)
-            observations = Observations(
-                fit_signals=signals[: len(others), known],
-                fit_members=members[:, known],
-                test_signals=signals[len(others) :, known],
-                ratios=level == "set",
-            )
-            scores[:, known] = attack.score(observations, attack_config)
-            return scores
+            return score_held(attack, attack_config, signals, members, ratios=level == "set")
 
         parts.append(cross_fit(fit_members, score_fold))
     whole = [part for part in parts if part is not None]

@@ -20,7 +20,7 @@ from audit.data.load import load_pool, pool_checksum
 from audit.engine.store import RunDirectory, read_tensors, write_tensors
 from audit.games.membership.coins import read_coins, take_column
 from audit.games.membership.config import AuditConfig
-from audit.games.membership.resolve import check_fit_runs, resolve_config
+from audit.games.membership.resolve import check_fit_runs, enumerate_fit_runs, resolve_config
 from audit.games.membership.shard import game_of
 from audit.games.membership.signals import labels_given, level_signals
 from audit.games.membership.summary import judge
@@ -130,17 +130,20 @@ def resolve_foreign(spec: ReleasedSets, data_root: Path | None) -> tuple[AuditCo
     independent = spec.independent_randomness or not spec.known_randomness
     shadows = spec.but(
         fit_runs=None, synthetic=(), members=None, column=(), index=(), known_randomness=False,
-        audited=audited, independent_randomness=independent,
+        audited=audited, independent_randomness=independent, fit_design="coins",
     )  # fmt: skip
     if spec.ipc is None and spec.ratio is None:
         smallest = int(torch.bincount(pool.labels, minlength=pool.num_classes).min())
         shadows = shadows.but(ipc=min(smallest, max(1, round(len(foreign.sets[0].images) / pool.num_classes))))
     config, pool = resolve_config(shadows, data_root)
+    fit_runs = check_fit_runs(spec.fit_runs, config.shadows)
+    as_asked = spec.but(independent_randomness=independent)
     config = replace(
         config,
         test_runs=len(foreign.sets),
-        fit_runs=check_fit_runs(spec.fit_runs, config.shadows),
+        fit_runs=fit_runs,
         foreign=foreign.facts,
+        enumerated=enumerate_fit_runs(as_asked, pool, config.audited_records, fit_runs or config.shadows),
     )
     return config, pool, foreign
 
@@ -218,6 +221,7 @@ def describe_foreign(config: AuditConfig, foreign: Foreign, report: schema.Repor
         verdict_reason=reason,
         epsilon=headline,
         bounds=bounds,
+        groups=tuple(replace(group, epsilon=assume(group.epsilon, assumed)) for group in report.groups),
         claimed=claimed,
         tradeoff=tradeoff,
         game=replace(report.game, num_synthetic=len(foreign.sets[0].images)),

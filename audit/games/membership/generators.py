@@ -3,7 +3,9 @@
 import numpy as np
 import torch
 
-from attacks.gan_leak import GanLeakConfig, reconstruct
+from attacks.gan_leak import BACKBONES, GanLeakConfig, reconstruct
+from attacks.perceptual import Perceptual, fits_images, load_perceptual
+from audit.data.weights import find_weights
 from audit.games.membership.config import AuditConfig
 from audit.games.membership.shard import GENERATORS
 from condensers.errors import BadConfig
@@ -28,6 +30,33 @@ def generator_signals(config: AuditConfig, pool: Pool, shards: dict[str, np.ndar
         generator=settings.shape(tuple(pool.images.shape[1:]), pool.num_classes),
         parameters=under(GENERATORS, weights),
     )
-    attack = GanLeakConfig(**config.attack_config) if config.attack == "gan-leak" else GanLeakConfig()
-    found = reconstruct(generators, pool.images.cpu(), pool.labels.cpu(), attack, stream(config.seed, "codes sought"))
+    attack = _attack(config)
+    found = reconstruct(
+        generators,
+        pool.images.cpu(),
+        pool.labels.cpu(),
+        attack,
+        stream(config.seed, "codes sought"),
+        find_metric(config, pool),
+    )
     return found.unsqueeze(2).numpy().astype(np.float32)
+
+
+def find_metric(config: AuditConfig, pool: Pool) -> Perceptual | None:
+    """What the attack's distance is computed with; None for pixels. Refuses LPIPS where it cannot be had."""
+    distance = _attack(config).distance
+    if distance not in BACKBONES:
+        return None
+    if not fits_images(tuple(pool.images.shape[1:])):
+        raise BadConfig(f"--set attack.distance={distance}: LPIPS compares pictures, not such records; use l2")
+    weights = find_weights(BACKBONES[distance])
+    if weights is None:
+        raise BadConfig(
+            f"--set attack.distance={distance}: the weights of {BACKBONES[distance]} are not on this machine; "
+            f"audit weights --get {BACKBONES[distance]} fetches them"
+        )
+    return load_perceptual(weights.network, weights.tensors, torch.device("cpu"))
+
+
+def _attack(config: AuditConfig) -> GanLeakConfig:
+    return GanLeakConfig(**config.attack_config) if config.attack == "gan-leak" else GanLeakConfig()

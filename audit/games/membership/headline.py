@@ -15,8 +15,8 @@ from audit.games.membership.crossfit import CrossFitted
 from audit.statistics.estimators.coin_curve import refute_curve_from_coins, surprise
 from audit.statistics.estimators.evidence import Floats, RecordEvidence
 from audit.statistics.estimators.guesses import GuessCounts
-from audit.statistics.estimators.one_run import bound_epsilon_one_run_records, one_run_lower_bounds
-from audit.statistics.estimators.one_run_dp import SELECTION_STEPS, bound_epsilon_one_run_dp, one_run_dp_lower_bounds
+from audit.statistics.estimators.one_run import SELECTION_STEPS, bound_epsilon_one_run_records, one_run_lower_bounds
+from audit.statistics.estimators.one_run_dp import bound_epsilon_one_run_dp, one_run_dp_lower_bounds
 from audit.statistics.estimators.other_runs import choose_on_other_runs
 from audit.statistics.estimators.recursion import least_wrong_of_curve
 from audit.statistics.estimators.thresholds import SELECTION_SIGNIFICANCE, FromOtherRuns, Grid, Split, ThresholdChoice

@@ -12,6 +12,7 @@ from audit.engine.pages import write_pages
 from audit.engine.store import RunDirectory, explain_failure, read_tensors, write_atomically, write_text
 from audit.engine.where import Where
 from audit.games.membership.audited import audited_pool
+from audit.games.membership.blocks import Blank, Stored, score_blocks, scores_by_blocks
 from audit.games.membership.config import AuditConfig, condensation_digest
 from audit.games.membership.crossfit import cross_fit_audit
 from audit.games.membership.draws import signals_by_draw
@@ -23,7 +24,7 @@ from audit.games.membership.foreign import (
     score_foreign,
     show_foreign,
 )
-from audit.games.membership.generators import generator_signals
+from audit.games.membership.generators import find_metric, generator_signals
 from audit.games.membership.runs import complete_runs, load_ledger, load_shards, num_finished
 from audit.games.membership.shard import GENERATORS, members_of_pool, num_shards, shard_runs
 from audit.games.membership.summary import score_runs, score_table, summarise
@@ -45,6 +46,8 @@ def run_audit(
     """Run or resume an audit, of our own runs or of sets of another maker; its record, with paths as seen from here."""
     _tell_of_empty_classes(config, pool, say)
     (_rehearse if foreign is None else rehearse_foreign)(config, audited_pool(config, pool))
+    if config.level == "generator":
+        find_metric(config, pool)  # refuses before anything is computed
     directory = RunDirectory(where.out / config.directory_name)
     directory.create()
     try:
@@ -74,13 +77,19 @@ def _run(
         timing = {"seconds": round(time.monotonic() - started, 3), "runs": computed, "jobs": jobs}
         write_text(directory.timing, json.dumps(timing) + "\n")
     say("scoring")
-    shards = load_shards(directory, config, SEEN[config.level])
     audited = audited_pool(config, pool)
+    in_blocks = scores_by_blocks(config, audited.num_records)
+    shards = load_shards(directory, config, ("accuracy",) if in_blocks else SEEN[config.level])
     if config.level == "generator":
         shards["signals"] = generator_signals(config, audited, shards)
     if foreign is None:
-        members, scores = score_runs(config, signals_by_draw(config.level, config, audited, shards))
-        ledger, fitted = load_ledger(directory, config), cross_fit_audit(config, audited, shards)
+        if in_blocks:
+            stored = Stored(directory=directory, config=config)
+            members, scores, fitted = score_blocks(config, audited.num_records, stored)
+        else:
+            members, scores = score_runs(config, signals_by_draw(config.level, config, audited, shards))
+            fitted = cross_fit_audit(config, audited, shards)
+        ledger = load_ledger(directory, config)
         report = summarise(config, pool, members, scores, shards, ledger=ledger, fitted=fitted)
     else:
         members, scores = score_foreign(config, audited, shards, foreign)
@@ -145,4 +154,7 @@ def _tell_of_empty_classes(config: AuditConfig, pool: Pool, say: Callable[[str],
 
 def _rehearse(config: AuditConfig, pool: Pool) -> None:
     """Score blank signals: an attack that these runs cannot feed refuses before they are computed."""
-    score_runs(config, np.zeros((config.shadows, pool.num_records, 1), dtype=np.float32))
+    if scores_by_blocks(config, pool.num_records):
+        score_blocks(config, pool.num_records, Blank(num_runs=config.shadows), cross_fits=False)
+    else:
+        score_runs(config, np.zeros((config.shadows, pool.num_records, 1), dtype=np.float32))

@@ -27,7 +27,9 @@ def resolved_as(kind: type[Kind], config: AuditConfig, **others: Any) -> Kind:
     values: dict[str, Any] = {name: getattr(config, name) for name in SAME}
     values |= {
         "test_runs": config.test_runs,
+        "fit_design": "coins" if config.enumerated is None else "enumerated",
         "canaries": config.canaries or None,
+        "groups": None if config.groups is None else config.groups["asked"],
         "ipc": settings.get("ipc"),
         "init": settings.get("init"),
         "settings": dict(sorted(config.changes.items())),

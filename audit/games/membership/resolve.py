@@ -2,9 +2,11 @@
 
 import math
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import torch
 
 from attacks.canaries import parse_canaries, plant_canaries, spell_canaries
 from attacks.registry import get_attack
@@ -15,20 +17,19 @@ from audit.games import settings
 from audit.games.membership.audited import choose_audited
 from audit.games.membership.config import AuditConfig
 from audit.games.membership.draws import check_public_draws
-from audit.games.membership.game import nominal_class_sizes
-from audit.specs.membership import Membership
+from audit.games.membership.game import MOST_ENUMERATED, nominal_class_sizes
+from audit.games.membership.groups import describe_groups
+from audit.specs.membership import Membership, OneAttack
 from audit.specs.pictures import Visual
 from condensers.errors import BadConfig
 from condensers.initial import check_real_start
-from condensers.networks import Network, fitting_network
+from condensers.networks import Network, check_precision, fitting_network
 from condensers.pool import Pool
 from condensers.registry import Method, get_method, require_set
 
 # Compiling costs about half a minute per worker. It pays for wide networks and, in activations of their first block
 # over all steps of a shard, from here on (about ten minutes of one core); see docs/performance.md.
 COMPILE_FROM_WIDTH, COMPILE_FROM = 64, 2e10
-# Settings of methods that have flags of their own.
-FLAGS = {"ipc": "--ipc", "init": "--init", "compiled": "--compile"}
 NAMES = {"lira": "LiRA", "rmia": "RMIA"}
 LARGEST = (1 << 31) - 1
 DEEPEST = 32
@@ -40,7 +41,7 @@ def resolve_config(
 ) -> tuple[AuditConfig, Pool]:
     """Check the specification, load the pool, and fix everything that determines the result."""
     attack, method = get_attack(attack_name or spec.COMMAND), get_method(spec.method)
-    changes = own_settings(spec.settings)
+    changes = settings.own_settings(spec.settings)
     victims = {"victim.": VictimConfig} if method.makes_set else {}
     settings.check_changes(changes, {"": method.config, **victims, "attack.": attack.config})
     _check_released(method, spec)
@@ -57,13 +58,22 @@ def resolve_config(
     device = settings.resolve_device(spec.device)
     device = "cpu" if device.startswith("cpu") else device
     audited = choose_audited(None if spec.audited is None else str(spec.audited), pool, canaries, spec.seed)
-    ipc = settings.resolve_ipc(pool, spec.ipc, spec.ratio, sum(nominal_class_sizes(pool, audited)))
+    ipc = settings.resolve_ipc(
+        pool,
+        spec.ipc,
+        spec.ratio,
+        sum(nominal_class_sizes(pool, audited)),
+        method=method if method.makes_set else None,
+        preset=spec.preset,
+    )
     pool, method_config = resolve_method(method, pool, ipc, spec, data_root, audited)
-    victim = settings.resolve_victim(PRESETS, spec.preset, pool, changes) if victims else None
+    victim = settings.resolve_victim(PRESETS, spec.preset, pool, changes, method) if victims else None
     values = vars(method_config)
     check_sizes("", values)
     check_sizes("victim.", {} if victim is None else vars(victim))
-    check_extractor(values, pool)
+    check_extractor(values, tuple(pool.images.shape[1:]), pool.num_classes)
+    for settled in (values, {} if victim is None else vars(victim)):
+        check_precision(settled.get("precision", "float32"), torch.device(device))
     network = None if victim is None else victim_network(pool, victim)
     shadows, shard_runs = spec.shadows, spec.shard_runs
     test_runs = _test_runs(spec.test_runs, shadows, attack.name if attack.needs_fit_runs else None)
@@ -74,6 +84,7 @@ def resolve_config(
             shard_runs = settings.fit_shard(network, ipc * pool.num_classes, device, shadows // draws)
     if "compiled" in values:
         values = {**values, "compiled": should_compile(spec.compile, values, pool, shard_runs)}
+    fit_runs = check_fit_runs(spec.fit_runs, shadows - test_runs)
     config = AuditConfig(
         attack=attack.name,
         method=method.name,
@@ -101,12 +112,14 @@ def resolve_config(
         data_checksum=checksum,
         versions=settings.versions(method, attack),
         canaries=spell_canaries(canaries),
-        fit_runs=check_fit_runs(spec.fit_runs, shadows - test_runs),
+        fit_runs=fit_runs,
         public_draws=draws,
         tries=spec.tries,
         audited=None if spec.audited is None else str(spec.audited),
         audited_records=audited,
         bits=_check_bits(spec, method, pool),
+        enumerated=enumerate_fit_runs(spec, pool, audited, (fit_runs or shadows - test_runs) // draws),
+        groups=describe_groups(spec.groups, pool, canaries) if isinstance(spec, OneAttack) else None,
     )
     return config, pool
 
@@ -120,12 +133,25 @@ def resolve_method(
     audited: list[int] | None = None,
 ) -> tuple[Pool, Any]:
     """The method's configuration for this pool, noise settled, and the pool with what the method needs beside it."""
-    changes = own_settings(spec.settings)
-    config = settings.resolve_method(method, spec.preset, pool, ipc=ipc, init=spec.init, changes=changes)
-    pool, config = attach_auxiliary(pool, config, spec.dataset, data_root)
+    changes = settings.own_settings(spec.settings)
     sizes = nominal_class_sizes(pool, audited)
+    epsilon = settings.target_epsilon(method, spec.preset, pool, spec.epsilon, changes)
+    config = settings.resolve_method(
+        method,
+        spec.preset,
+        pool,
+        ipc=ipc,
+        init=spec.init,
+        changes=changes,
+        epsilon=epsilon,
+        num_members=sum(sizes),
+    )
+    pool, config = attach_auxiliary(pool, config, spec.dataset, data_root)
     check_real_start(sizes, ipc=ipc, init=vars(config).get("init"))
-    return pool, settle_noise(method, config, sizes, epsilon=spec.epsilon, delta=spec.delta, changes=changes)
+    accountant = settings.accountant_of(method, spec.preset, pool)
+    return pool, settle_noise(
+        method, config, sizes, epsilon=epsilon, delta=spec.delta, changes=changes, accountant=accountant
+    )
 
 
 def _check_released(method: Method, spec: Membership) -> None:
@@ -150,6 +176,7 @@ def settle_noise(
     epsilon: float | None,
     delta: float,
     changes: dict[str, str],
+    accountant: str = "pld",
 ) -> Any:
     """A private method's noise for --epsilon; without it, refuse noise that leaves no guarantee to account for."""
     from audit.accounting.ledger import calibrate_method, claim_from_ledger, claims_anything
@@ -160,7 +187,7 @@ def settle_noise(
         return config
     if "noise_multiplier" in changes:
         raise BadConfig("--epsilon and --set noise_multiplier both decide the noise: give one of them")
-    return calibrate_method(method, config, class_sizes, epsilon=epsilon, delta=delta)
+    return calibrate_method(method, config, class_sizes, epsilon=epsilon, delta=delta, accountant=accountant)
 
 
 def check_sizes(prefix: str, values: dict[str, Any]) -> None:
@@ -173,27 +200,18 @@ def check_sizes(prefix: str, values: dict[str, Any]) -> None:
             raise BadConfig(f"--set {prefix}{name}={value}: must be a finite number")
 
 
-def check_extractor(values: dict[str, Any], pool: Pool) -> None:
+def check_extractor(values: dict[str, Any], shape: tuple[int, ...], num_classes: int) -> None:
     """Refuse an extractor that does not fit the records, before anything is written."""
     if {"extractor", "width", "depth"} <= set(values):
         Network(
             kind=values["extractor"],
-            input_shape=tuple(pool.images.shape[1:]),
-            num_classes=pool.num_classes,
+            input_shape=shape,
+            num_classes=num_classes,
             width=values["width"],
             depth=values["depth"],
         )
     if {"kind", "width", "depth"} <= set(values):
-        shape = tuple(pool.images.shape[1:])
-        fitting_network(shape, pool.num_classes, **{name: values[name] for name in ("kind", "width", "depth")})
-
-
-def own_settings(given: Mapping[str, str], *, flags: Mapping[str, str] = FLAGS) -> dict[str, str]:
-    """The settings, unless one of them has a flag of its own, which `flags` names."""
-    for name, value in given.items():
-        if name in flags:
-            raise BadConfig(f"--set {name}={value}: there is a flag for it, {flags[name]}")
-    return dict(given)
+        fitting_network(shape, num_classes, **{name: values[name] for name in ("kind", "width", "depth")})
 
 
 def _check_bits(spec: Membership, method: Method, pool: Pool) -> int | None:
@@ -202,6 +220,23 @@ def _check_bits(spec: Membership, method: Method, pool: Pool) -> int | None:
         if pool.images.ndim != 4:
             raise BadConfig(f"--bits {spec.bits}: {pool.name} is a table, not images; leave it out")
     return spec.bits
+
+
+def enumerate_fit_runs(spec: Membership, pool: Pool, audited: list[int] | None, fit_runs: int) -> list[int] | None:
+    """How many records of each class are in doubt, where the fit runs of a draw take all their combinations."""
+    if spec.fit_design == "coins":
+        return None
+    if audited is None:
+        raise BadConfig("--fit-design enumerated: give --audited N with few records per class")
+    if spec.independent_randomness:
+        raise BadConfig("--fit-design enumerated: runs are matched exactly, which needs randomness that is known")
+    counts: list[int] = np.bincount(pool.labels.cpu().numpy()[audited], minlength=pool.num_classes).tolist()
+    if max(counts) > MOST_ENUMERATED or fit_runs < 1 << max(counts):
+        raise BadConfig(
+            f"--fit-design enumerated: {max(counts)} records in doubt in a class have 2^{max(counts)} combinations, "
+            f"and there are {fit_runs} fit runs per public draw; choose a smaller --audited or more --shadows"
+        )
+    return counts
 
 
 def _test_runs(asked: int | None, shadows: int, learner: str | None) -> int:

@@ -60,6 +60,7 @@ def game_of(config: AuditConfig, num_records: int) -> Game:
         num_test_runs=config.test_runs,
         num_fit_runs=config.fit_runs,
         num_public_draws=config.public_draws,
+        enumerated=None if config.enumerated is None else tuple(config.enumerated),
     )
 
 
@@ -135,33 +136,76 @@ def read_shard(directory: RunDirectory, config: AuditConfig, index: int) -> dict
 def compute_shard(
     config: AuditConfig, pool: Pool, directory: RunDirectory, index: int, report: Callable[[float], None]
 ) -> None:
-    """Condense, train and query the runs of one shard and write them down; victims are for level model only."""
-    torch.set_num_threads(config.threads)
+    """Condense, train and query the runs of one shard and write them down."""
     tracker = Tracker(digest=config.work_digest, directory=directory, index=index, report=report, stages=STAGES)
+    tensors = shard_tensors(config, pool, index, tracker.track)
+    write_tensors(directory.shard(index), tensors, digest=config.work_digest, condensation=config.condensation_digest)
+    tracker.clear()
+    report(1.0)
+
+
+def shard_tensors(config: AuditConfig, pool: Pool, index: int, track: Track) -> dict[str, Tensor]:
+    """What a shard holds. Where its runs do not fit on an accelerator together, fewer are computed at a time.
+
+    That changes results by rounding at most, as any grouping of runs does (tests/contracts).
+    """
+    torch.set_num_threads(config.threads)
     runs = shard_runs(config, index)
+    size, done, parts = len(runs), 0, list[dict[str, Tensor]]()
+    while done < len(runs):
+        part = runs[done : done + size]
+        own = track if len(part) == len(runs) else _track_part(track, done, len(runs))
+        try:
+            found = _compute_runs(config, pool, part, shard_draw(config, index), own)
+        except torch.OutOfMemoryError:
+            if size == 1:
+                raise
+            size = -(-size // 2)
+            _free_memory(pool.images.device)
+            continue
+        parts.append(found)
+        done += len(part)
+    if len(parts) == 1:
+        return parts[0]
+    ledger = {name: tensor for name, tensor in parts[0].items() if name == "ledger"}
+    return {name: torch.cat([part[name] for part in parts]) for name in parts[0] if name not in ledger} | ledger
+
+
+def _track_part(track: Track, first: int, num_runs: int) -> Track:
+    """Loops of a part of the runs, under names of their own: `condense` of the part from run 8 of 64 on is
+    `condense-8of64`, and so are loops that are made for each run by itself."""
+
+    def track_part(name: str, total: int, state: dict[str, Tensor]) -> Iterator[int]:
+        stage, _, place = name.partition("-")
+        position = int(place.partition("of")[0]) if place else 0
+        return track(f"{stage}-{first + position}of{num_runs}", total, state)
+
+    return track_part
+
+
+def _free_memory(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+
+
+def _compute_runs(config: AuditConfig, pool: Pool, runs: range, draw: int, track: Track) -> dict[str, Tensor]:
+    """Condense, train and query some runs together; victims are for level model only."""
     included = members_of_pool(config, pool, runs).to(pool.images.device)
-    randomness = Randomness(seed=config.seed, runs=tuple(runs), draw=shard_draw(config, index))
-    synthetic, ledger = condense(config, pool, included, randomness, tracker.track)
+    randomness = Randomness(seed=config.seed, runs=tuple(runs), draw=draw)
+    synthetic, ledger = condense(config, pool, included, randomness, track)
     _check_empty_classes(config.method, pool, included, synthetic, runs)
     _check_finite(synthetic.images, f"{config.method} diverged: its images", runs)
     shown = replace(synthetic, images=as_released(synthetic.images, config.bits))
     observed = {} if synthetic.generators is None else named(GENERATORS, synthetic.generators.parameters)
     if config.level == "model":
-        observed |= _observe(config, pool, included, shown, randomness, tracker.track)
-    write_tensors(
-        directory.shard(index),
-        {
-            "images": synthetic.images,
-            "labels": synthetic.labels,
-            "initial_records": synthetic.initial_records,
-            **observed,
-            **({} if ledger is None else {"ledger": ledger.to_tensor()}),
-        },
-        digest=config.work_digest,
-        condensation=config.condensation_digest,
-    )
-    tracker.clear()
-    report(1.0)
+        observed |= _observe(config, pool, included, shown, randomness, track)
+    return {
+        "images": synthetic.images,
+        "labels": synthetic.labels,
+        "initial_records": synthetic.initial_records,
+        **observed,
+        **({} if ledger is None else {"ledger": ledger.to_tensor()}),
+    }
 
 
 def as_released(images: Tensor, bits: int | None) -> Tensor:

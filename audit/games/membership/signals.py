@@ -52,12 +52,13 @@ def level_signals(
         return shards["signals"][chosen]
     images = shards["images"][chosen]
     released = Released(images=images.reshape(*images.shape[:2], -1), labels=shards["labels"][chosen])
-    if features is None:
+    enumerated = config.enumerated is not None
+    if features is None and not enumerated:
         features = embed_publicly(config, pool, draw)
-    if views is None:
+    if views is None and not enumerated:
         views = view_publicly(config, pool, (released, *others), draw)
     with threadpool_limits(limits=config.threads):
-        signals = set_signals(pool, released, fit_members, features, others, views)
+        signals = set_signals(pool, released, fit_members, features, others, views, enumerated=enumerated)
     if not np.isfinite(signals).all():
         raise BadData("the released sets give signals that are not finite: their images are too large to square")
     return signals[:, :, None].astype(np.float32)

@@ -1,12 +1,10 @@
 """From shards to the record of an audit: scores, ROC, bounds, verdict."""
 
-from dataclasses import asdict
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 
-from attacks.canaries import ORDINARY, canary_kinds, parse_canaries
 from attacks.registry import Observations, get_attack
 from audit.accounting.ledger import claim_from_ledger
 from audit.games.membership.audited import audited_pool, other_records, record_numbers
@@ -14,6 +12,7 @@ from audit.games.membership.config import AuditConfig
 from audit.games.membership.crossfit import CrossFitted
 from audit.games.membership.draws import describe_public_randomness, num_public_draws, scores_by_draw
 from audit.games.membership.game import INCLUSION_PROBABILITY
+from audit.games.membership.groups import group_records
 from audit.games.membership.headline import bound_coins, headline_estimator, hold_ledger
 from audit.games.membership.intervals import interval_of_runs, measure_test_runs
 from audit.games.membership.protocols import loss_protocols
@@ -28,7 +27,7 @@ from condensers.pool import Pool
 from reports.records import schema
 from reports.records.coin_test import CoinTest
 from reports.words.coin_test import describe_coin_test
-from reports.words.rounding import decimals_apart, down, percent, up
+from reports.words.rounding import decimals_apart, down, percent, say_delta, up
 
 NUM_EXPOSED = 12
 
@@ -92,7 +91,7 @@ def summarise(
     test = hold_ledger(ledger, members, scores, **settings) if ledger is not None and tests_curve else None
     ratio = paper_style_ratio(roc)
     proved = None if ledger is None else claim_from_ledger(ledger, config.delta)
-    claimed = proved if config.claim is None else _stated(config.claim, config.delta)
+    claimed = proved if config.claim is None else stated_claim(config.claim, config.delta)
     verdict, reason = judge(config, headline, claimed, test)
     audited = audited_pool(config, pool)
     game = game_of(config, audited.num_records)
@@ -125,10 +124,10 @@ def summarise(
             seed=config.seed,
             num_audited=None if config.audited_records is None else audited.num_records,
         ),
-        exposed=most_exposed(audited, members, scores, record_numbers(config, audited.num_records)),
+        exposed=most_exposed(audited.labels.numpy(), members, scores, record_numbers(config, audited.num_records)),
         protocols=loss_protocols(config, members, scores, shards["initial_records"]),
         threat_model=threat_model(config),
-        config=asdict(config),
+        config=config.facts(),
         versions=config.versions,
         digest=config.digest,
         run_directory=config.directory_name,
@@ -139,52 +138,23 @@ def summarise(
     )
 
 
-def group_records(
-    config: AuditConfig, pool: Pool, members: np.ndarray, scores: np.ndarray, fitted: CrossFitted | None = None
-) -> tuple[schema.RecordGroup, ...]:
-    """Ordinary records and every kind of canary by itself, if there are canaries.
+class Claimed(Protocol):
+    """What a verdict is about."""
 
-    The groups were decided by --canaries, before the scores; the bounds hold with the confidence for all groups at
-    once: the error is divided among them.
-    """
-    counts = parse_canaries(config.canaries)
-    if not counts:
-        return ()
-    kinds = canary_kinds(pool.labels.numpy(), pool.num_classes, counts)[record_numbers(config, members.shape[1])]
-    groups = []
-    for place, name in enumerate((ORDINARY, *counts)):
-        own = kinds == place
-        if not own.any():
-            continue
-        roc = measure_test_runs(config, members[:, own], scores[:, own])
-        bound = bound_coins(
-            members[:, own],
-            scores[:, own],
-            delta=config.delta,
-            confidence=config.confidence,
-            fitted=None if fitted is None else fitted.of(own),
-            num_tries=config.tries * (1 + len(counts)),
-        )
-        groups.append(
-            schema.RecordGroup(
-                name=name,
-                num_records=int(own.sum()),
-                auc=roc.auc,
-                auc_interval=roc.auc_interval,
-                tpr_at_fpr=roc.tpr_at_fpr,
-                epsilon=bound,
-            )
-        )
-    return tuple(groups)
+    @property
+    def subject(self) -> str: ...
+
+    @property
+    def claim(self) -> float | None: ...
 
 
 def judge(
-    config: AuditConfig, bound: schema.EpsilonBound, claimed: schema.Claim | None, test: CoinTest | None = None
+    config: Claimed, bound: schema.EpsilonBound, claimed: schema.Claim | None, test: CoinTest | None = None
 ) -> tuple[str, str]:
     """The verdict, and why, in a sentence. The claim falls to the bound or to the test of its curve."""
     claim = None if claimed is None else claimed.epsilon_pld
     lower = down(bound.lower, decimals_apart(bound.lower, claim))
-    found = f"ε is at least {lower} with {percent(bound.confidence)} confidence at δ = {bound.delta:g}"
+    found = f"ε is at least {lower} with {percent(bound.confidence)} confidence at {say_delta(bound.delta)}"
     if claim is None:
         return "NO CLAIM", f"Nothing is claimed for {config.subject}, so nothing can be refuted; measured: {found}."
     stated = f"{claim:g}" if config.claim is not None else up(claim, decimals_apart(bound.lower, claim))
@@ -192,22 +162,22 @@ def judge(
         return "REFUTED", f"The claim is ε ≤ {stated}, but {found}."
     if test is not None and test.refuted:
         return "REFUTED", (
-            f"The claim is ε ≤ {stated}, of which the bound shows only that {found}; but its whole trade-off curve is "
-            f"refuted by {describe_coin_test(test)}. Bound and test share the error."
+            f"The claim is ε ≤ {stated}. The bound certifies only that {found}, but the claim's whole trade-off curve "
+            f"is refuted by {describe_coin_test(test)}. The error probability is divided between bound and test."
         )
     return (
         "NOT REFUTED",
-        f"The claim is ε ≤ {stated}; this attack shows that {found}, which does not contradict it. "
+        f"The claim is ε ≤ {stated}; this attack certifies that {found}, which does not contradict the claim. "
         "A stronger attack might.",
     )
 
 
 def most_exposed(
-    pool: Pool, members: np.ndarray, scores: np.ndarray, numbers: np.ndarray | None = None
+    labels: np.ndarray | None, members: np.ndarray, scores: np.ndarray, numbers: np.ndarray | None = None
 ) -> tuple[schema.ExposedRecord, ...]:
     """Records whose scores separate best over the test runs. Descriptive: chosen on the scores shown.
 
-    `numbers` are those of the audited records, which `pool` holds, in the whole pool.
+    `labels` are those of the audited records, None where they are not known, and `numbers` theirs in the whole pool.
     """
     if len(members) < 2:
         return ()
@@ -220,7 +190,7 @@ def most_exposed(
     return tuple(
         schema.ExposedRecord(
             record=int(i if numbers is None else numbers[i]),
-            label=int(pool.labels[i]),
+            label=None if labels is None else int(labels[i]),
             auc=float(auc[i]),
             mean_score_in=float(mean_in[i]),
             mean_score_out=float(mean_out[i]),
@@ -230,7 +200,8 @@ def most_exposed(
     )
 
 
-def _stated(epsilon: float, delta: float) -> schema.Claim:
+def stated_claim(epsilon: float, delta: float) -> schema.Claim:
+    """By --claim."""
     return schema.Claim(epsilon_rdp=None, epsilon_pld=epsilon, delta=delta, source="stated with --claim")
 
 

@@ -9,17 +9,17 @@ def threat_model(config: AuditConfig) -> tuple[str, ...]:
     """Who the adversary is, in plain words."""
     network = get_method(config.method).releases == "network"
     sees = (
-        "the released synthetic set itself, labels and all; no network is trained on it"
+        "the released synthetic set with its labels; no network is trained on it"
         if config.level == "set"
-        else "the released generator itself, weights and all; it knows a record's label when it looks for its code"
+        else "the released generator with its weights; it knows a record's label when it searches for its latent code"
         if config.level == "generator"
         else "the released network (its confidences), trained on the records themselves"
         if network
         else "the network trained on the synthetic set (its confidences), not the set itself"
     )
     knows = (
-        "The adversary does not know the randomness of the training (first network, samples, noise), which belongs to "
-        "a run."
+        "The adversary does not know the randomness of the training (initial network, samples, noise), which every run "
+        "draws anew."
         if network
         else "The adversary does not know the networks, augmentations and starting noise of the audited condensation."
         if config.independent_randomness
@@ -28,7 +28,7 @@ def threat_model(config: AuditConfig) -> tuple[str, ...]:
     )
     learns = (
         f"The adversary knows all records of the pool with their labels and has condensed {_halves(config)} "
-        "(shadow runs); it does not know who was in the audited runs."
+        "(shadow runs); it does not know which records were in the audited runs."
         if get_attack(config.attack).needs_fit_runs
         else "The adversary knows the record it asks about and its label, and a threshold learned on other runs."
     )
@@ -54,6 +54,8 @@ def threat_model(config: AuditConfig) -> tuple[str, ...]:
 def _halves(config: AuditConfig) -> str:
     if config.audited_records is None:
         return "random halves of them"
+    if config.enumerated is not None:
+        return f"them with all combinations of the {max(config.enumerated)} audited ones of a class"
     return "them with random halves of the audited ones"
 
 
@@ -63,8 +65,8 @@ def _in_doubt(config: AuditConfig) -> tuple[str, ...]:
         return ()
     number = len(config.audited_records)
     return (
-        f"Membership of {number} audited records is in doubt; all other records of the pool are always in, and the "
-        "adversary knows them to be.",
+        f"The membership of {number} audited records is in doubt; all other records of the pool are in every run, and "
+        "the adversary knows this.",
     )
 
 

@@ -1,7 +1,7 @@
 """One condensation by an extractor and a number of images per class, six runs in one batch: a unit of work.
 
 From noise and from records, each with all of T, without the farthest record of every class, and without another.
-Nothing is reimplemented: `condense_dm` runs, and its loop is watched from the `track` that it is handed.
+Nothing is reimplemented: the loop of `condense_dm` runs, watched from the `track` that it is handed.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ from audit.data.load import load_pool, pool_checksum
 from audit.engine.cells import Cell
 from audit.games.settings import versions
 from audit.specs.theory import Theory
-from condensers.dm import DmConfig, condense_dm
+from condensers.dm import DmConfig, match_distributions
 from condensers.errors import BadData
 from condensers.initial import INITS
 from condensers.pool import Pool
@@ -106,24 +106,20 @@ def watch_dm(
     seed: int,
     report: Callable[[float], None] = lambda _: None,
 ) -> tuple[Tensor, Tensor]:
-    """Run DM from the given images `[runs, m, …]`; the last images, and ‖T̄ − S̄‖ `[runs, steps + 1]` over classes.
-
-    A condenser goes on from the state that `track` puts in place, as after an interruption: so it starts where told.
-    """
+    """Run DM from the given images `[runs, m, …]`; the last images, and ‖T̄ − S̄‖ `[runs, steps + 1]` over classes."""
     means = torch.stack([class_means(pool, row) for row in included])
     distances: list[Tensor] = []
 
     def watching(name: str, total: int, state: dict[str, Tensor]) -> Iterator[int]:
-        state["images"] = start.clone()
         for step in untracked(name, total, state):
             distances.append(_distances(state["images"], means, config.ipc))
             yield step
             report((step + 1) / total)
         distances.append(_distances(state["images"], means, config.ipc))
 
-    runs = tuple(range(len(included)))
-    batch = condense_dm(pool, included, config, randomness=Randomness(seed=seed, runs=runs), track=watching)
-    return batch.images, torch.stack(distances, 1)
+    randomness = Randomness(seed=seed, runs=tuple(range(len(included))))
+    last = match_distributions(pool, included, start.clone(), config, randomness=randomness, track=watching)
+    return last, torch.stack(distances, 1)
 
 
 def class_means(pool: Pool, members: Tensor) -> Tensor:

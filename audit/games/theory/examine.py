@@ -6,7 +6,7 @@ paper assumes.
 - Proposition 4.3: the barycentres of S and T coincide for linear extractors; Figure 7 shows how fast, for others too.
 - Proposition 4.4: S* = S₀ + (T̄ − S̄₀), Eq. (12) and the general form (31) of (13), which assumes S̄₀ = 0.
 - Eq. (35): leaving out x moves every image by ‖x − mean(T∖x)‖/|T| ≤ 2B/|T|. It is proved for linear extractors.
-- What (35) does not say: the synthetic set still holds T̄, so whoever knows the other records solves it for x.
+- What (35) does not say: the synthetic set still holds T̄, so an adversary who knows the other records solves it for x.
 - Eq. (33) adds K_S′ − K_S where ln K_S′ − ln K_S belongs, and (17) bounds a KL divergence, a mean and no worst case:
   `gibbs_counterexample`.
 """
@@ -106,7 +106,7 @@ NOTES = (
     "(33) adds K_S' - K_S where ln K_S' - ln K_S belongs; corrected, |ln p/q| <= 2 L sum |s'_i - s_i| <= 4 L B |S|/|T|",
     "(17) bounds a KL divergence: a mean over models, no worst case, hence no epsilon of differential privacy",
     "both speak of a model drawn from the Gibbs posterior of Assumption 4.8; S itself is a function of T, and a linear "
-    "extractor's gives the record away to whoever knows the others (column recovery)",
+    "extractor's reveals the record to an adversary who knows the others (column recovery)",
 )
 
 

@@ -16,6 +16,7 @@ from audit.games.settings import versions
 from condensers.errors import BadConfig
 from condensers.pool import Pool
 from condensers.registry import Method
+from condensers.spelling import did_you_mean
 
 LEAST_TRIALS = 100
 
@@ -58,6 +59,17 @@ class Experiment:
         return tuple(
             design for design in fit if (not self.only or design in self.only) and (self.dataset or design != "natural")
         )
+
+    @property
+    def observations(self) -> tuple[str, ...]:
+        """What the adversary sees at this level; whoever sees the transcript sees the set."""
+        method = self.method
+        seen = {
+            "transcript": self.level == "transcript" and method.private,
+            "set": self.level in ("transcript", "set") and method.makes_set,
+            "model": self.level == "model" or not method.makes_set,
+        }
+        return tuple(name for name, is_seen in seen.items() if is_seen)
 
     def pool(self, design: str, length: float) -> Pool:
         """The records of a design."""
@@ -105,4 +117,4 @@ def _natural(dataset: str, records: int, num_classes: int, data_root: Path | Non
 def check_designs(names: tuple[str, ...]) -> None:
     for name in names:
         if name not in DESIGNS:
-            raise BadConfig(f"--design {name}: is not one of {', '.join(DESIGNS)}")
+            raise BadConfig(f"--design {name}: is not one of {', '.join(DESIGNS)}{did_you_mean(name, DESIGNS)}")

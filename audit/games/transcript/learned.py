@@ -14,8 +14,6 @@ import warnings
 import numpy as np
 from scipy import special
 
-from audit.statistics.estimators.evidence import RunEvidence
-
 FIT_ON = 0.4  # of the runs
 FAMILY_NAMES = {
     "linear": "linear discriminant",
@@ -29,25 +27,26 @@ FAMILY_NAMES = {
 }
 PLAIN = ("projection", "nearest")  # the columns of the family "plain"
 TREES = "boosted trees"
+NAMES = (*PLAIN, *(FAMILY_NAMES[family] for family in sorted(FAMILY_NAMES)), TREES)  # in the order of a record
 TREE_COLUMNS = 48  # of "linear" that the trees see besides the other families, evenly spaced
 
 
-def learn(features: dict[str, np.ndarray], has_canary: np.ndarray) -> dict[str, RunEvidence]:
-    """Scores of the tested runs by name; higher: the canary was in."""
+def learn(features: dict[str, np.ndarray], has_canary: np.ndarray) -> dict[str, np.ndarray]:
+    """Scores of the tested runs, which are the last ones, by name; higher: the canary was in."""
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):  # sums of several threads differ in their last bits from machine to machine
         return _learn(features, has_canary)
 
 
-def _learn(features: dict[str, np.ndarray], has_canary: np.ndarray) -> dict[str, RunEvidence]:
+def _learn(features: dict[str, np.ndarray], has_canary: np.ndarray) -> dict[str, np.ndarray]:
     num_fit = int(FIT_ON * len(has_canary))
     target = has_canary[:num_fit]
     if min(target.sum(), (~target).sum()) < 10:
         return {}
     columns = {name: np.nan_to_num(values.astype(np.float64)) for name, values in features.items()}
     plain = columns.pop("plain", np.empty((len(has_canary), 0))).T
-    unfitted = {name: _divided(values, has_canary) for name, values in zip(PLAIN, plain, strict=False)}
+    unfitted = dict(zip(PLAIN, plain, strict=False))
     scores = {}
     for family, values in columns.items():
         prepared = (_standardised if family == "linear" else _normal_scores)(values, num_fit)
@@ -57,12 +56,7 @@ def _learn(features: dict[str, np.ndarray], has_canary: np.ndarray) -> dict[str,
     together = together[:, np.ptp(together[:num_fit], axis=0) > 0]
     if together.shape[1]:
         scores[TREES] = _trees(together, target)
-    tested = has_canary[num_fit:]
-    return unfitted | {name: _divided(values[num_fit:], tested) for name, values in scores.items()}
-
-
-def _divided(values: np.ndarray, has_canary: np.ndarray) -> RunEvidence:
-    return RunEvidence(member_scores=values[has_canary], non_member_scores=values[~has_canary])
+    return unfitted | {name: values[num_fit:] for name, values in scores.items()}
 
 
 def _thinned(values: np.ndarray, family: str) -> np.ndarray:

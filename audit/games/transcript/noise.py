@@ -8,7 +8,7 @@ Kolmogorov-Smirnov's; together they are one try, by Bonferroni. No ε is read of
 
 import numpy as np
 import torch
-from scipy import special, stats
+from scipy import special
 from torch import Tensor
 
 from audit.games.transcript.features import thin
@@ -54,7 +54,7 @@ class NoiseRecorder:
 
 def _variances(squares: np.ndarray, number: int) -> float:
     """Of the coordinates of one request, each the sum of so many squares: χ², two-sided, Bonferroni."""
-    low, high = stats.chi2.cdf(squares, number), stats.chi2.sf(squares, number)
+    low, high = special.chdtr(number, squares), special.chdtrc(number, squares)
     return float(min(1.0, 2 * len(squares) * np.minimum(low, high).min()))
 
 
@@ -80,11 +80,15 @@ def examine_noise(kept: dict[str, Tensor], num_tries: int) -> NoiseTest:
 
 
 def _law(values: np.ndarray) -> float:
+    from scipy import stats
+
     return float(stats.kstest(values, "norm").pvalue)
 
 
 def _lengths(noise: np.ndarray) -> float:
     """Squared lengths are χ²: shows noise whose size changes from run to run."""
+    from scipy import stats
+
     squares = np.square(noise).sum(-1).ravel()
     return float(stats.kstest(squares, stats.chi2(noise.shape[-1]).cdf).pvalue)
 

@@ -19,7 +19,8 @@ from audit.games.settings import versions
 from audit.games.transcript.experiment import Experiment
 from audit.games.transcript.noise import examine_noise
 from audit.games.transcript.reach import rehearse
-from audit.games.transcript.runs import Transcript, choose_length
+from audit.games.transcript.runs import choose_length
+from audit.games.transcript.transcripts import Transcript
 from audit.games.transcript.verdict import Pair, bound_all, judge, pairs_of, try_all
 from audit.games.transcript.work import compute_runs
 from audit.statistics.estimators.clopper_pearson import NAME as CLOPPER_PEARSON
@@ -32,23 +33,25 @@ from reports.records.schema import Claim, EpsilonBound, dump
 from reports.records.worst_case import ATTACK, ContractCheck, WorstCaseReport
 
 SEEN = {
-    "transcript": "Level transcript: the adversary sees every noisy sum that the method drew from the records, and "
-    "what it released.",
+    "transcript": "Level transcript: the adversary sees every noisy sum that the method computed from the records, "
+    "and what it released.",
     "set": "Level set: the adversary sees the released set.",
     "model": "Level model: the adversary sees a network that was trained on the released set, or released.",
 }
 KNOWN = (
     "It chose the neighbouring pools and knows all public randomness (networks, augmentations, first images).",
-    "It does not know the sampling and the noise, which belong to a run.",
+    "It does not know the sampling and the noise, which every run draws anew.",
 )
-INDEPENDENT = ("It chose the neighbouring pools. All randomness belongs to a run; the adversary knows none of it.",)
+INDEPENDENT = (
+    "It chose the neighbouring pools. Every run draws all of its randomness anew, and the adversary knows none of it.",
+)
 Say = Callable[[str], None]
 
 
 def run_worst_case(experiment: Experiment, command: str, where: Where, say: Say) -> WorstCaseReport:
     """Run or resume an audit and keep the record under `where.out`; returned with paths as seen from here."""
     torch.set_num_threads(1)
-    name = f"{ATTACK}-{directory_part(experiment.method.name)}-{experiment.digest}"
+    name = f"{ATTACK}-{directory_part(experiment.method.name)}-{experiment.level}-{experiment.digest}"
     directory = RunDirectory(where.out / name)
     checks = _check(experiment)
     broken = rules.broken(checks)
@@ -120,12 +123,12 @@ def _prepare(experiment: Experiment, checks: tuple[ContractCheck, ...]) -> Prepa
     return Prepared(experiment, one_by_one=alone or not experiment.method.private)
 
 
-def claim_of(experiment: Experiment, heard: dict[str, Transcript]) -> tuple[Claim | None, TradeoffCurve | None]:
+def claim_of(experiment: Experiment, transcripts: dict[str, Transcript]) -> tuple[Claim | None, TradeoffCurve | None]:
     """What is claimed: by a person, or by the ledger of what ran; None where nobody claims anything."""
     if experiment.claim:
         curve, claimed = stated_curve(parse_claim(experiment.claim), experiment.delta)
         return claimed, curve
-    ledger = next(iter(heard.values())).ledger
+    ledger = next(iter(transcripts.values())).ledger
     if ledger is None:
         return None, None
     return claim_from_ledger(ledger, experiment.delta), tradeoff_curve(ledger_event(ledger), directed=True)
@@ -141,8 +144,10 @@ def _measure(
     say: Say,
 ) -> WorstCaseReport:
     try:
-        heard = compute_runs(experiment, plan.designs, plan.length, directory, where, say, one_by_one=plan.one_by_one)
-        ledgers = {transcript.ledger for transcript in heard.values()}
+        transcripts = compute_runs(
+            experiment, plan.designs, plan.length, directory, where, say, one_by_one=plan.one_by_one
+        )
+        ledgers = {transcript.ledger for transcript in transcripts.values()}
         if len(ledgers) > 1:
             raise BrokenContract(
                 "designs wrote different ledgers: the accounting depends on the records (equal ledgers)"
@@ -150,24 +155,24 @@ def _measure(
     except BrokenContract as error:
         check = ContractCheck(name=rules.LEDGERS, held=False, sentence=f"{error}."[:1].upper() + f"{error}."[1:])
         return _broken(experiment, (*checks, check), check, command)
-    pairs = pairs_of(heard)
+    pairs = pairs_of(transcripts)
     if not pairs:
         plan.left_out |= dict.fromkeys(plan.designs, "every score is the same number in all runs")
         return _nothing(experiment, checks, plan, command)
     say("testing")
-    claimed, curve = claim_of(experiment, heard)
+    claimed, curve = claim_of(experiment, transcripts)
     first = headline_design(plan.designs)
-    kept = heard["alone"].noise if "alone" in heard and _examines_noise(checks) else None
-    attempts = () if curve is None else try_all(experiment, heard, curve, more_tries=kept is not None)
+    kept = transcripts["alone"].noise if "alone" in transcripts and _examines_noise(checks) else None
+    attempts = () if curve is None else try_all(experiment, transcripts, curve, more_tries=kept is not None)
     noise = None if kept is None else examine_noise(kept, len(pairs) + 1)
     headline = _headline(pairs, first)
-    bounds, reason = bound_all(heard, experiment, headline)
+    bounds, reason = bound_all(transcripts, experiment, headline)
     verdict, why = judge(attempts, claimed, noise, bounds[0], experiment.confidence)
     family = None if reason else next(bound for bound in bounds if bound.estimator == "family")
     tightness = (
         None if family is None or claimed is None or not claimed.epsilon_pld else family.lower / claimed.epsilon_pld
     )
-    ledger = heard[first].ledger
+    ledger = transcripts[first].ledger
     examined = _examined(experiment, plan, kept is not None)
     return _report(
         experiment,
@@ -180,14 +185,14 @@ def _measure(
         tightness=tightness,
         tightness_reason=reason if tightness is None else "",
         attempts=attempts,
-        canary_length=heard[first].shortest if ledger else 1.0,
-        canary_typical_length=heard[first].typical if ledger else 1.0,
+        canary_length=transcripts[first].shortest if ledger else 1.0,
+        canary_typical_length=transcripts[first].typical if ledger else 1.0,
         ledger=() if ledger is None else tuple({**asdict(entry), "count": count} for entry, count in ledger),
         contracts=checks,
         noise=noise,
         designs=plan.designs,
         not_examined=_not_examined(experiment, plan, kept is not None),
-        roc=measure_run_roc(heard[headline[0]].evidence(headline[1]), confidence=experiment.confidence),
+        roc=measure_run_roc(transcripts[headline[0]].evidence(headline[1]), confidence=experiment.confidence),
         tradeoff=None if curve is None else curve_on_grid(curve, _curve_words(experiment)),
         outlook=look_ahead_runs(
             next(bound for bound in bounds if bound.estimator == CLOPPER_PEARSON), num_runs=experiment.trials

@@ -8,9 +8,9 @@ one of all the seeds to a ten-thousandth with probability below 10⁻¹⁰.
 """
 
 from functools import cache
+from typing import Any
 
 import numpy as np
-from scipy.spatial import KDTree
 
 from condensers.randomness import seeded_noise
 
@@ -27,5 +27,7 @@ def explained_by_a_seed(sums: np.ndarray, vector: np.ndarray, scale: float, nois
 
 
 @cache
-def _seeds(noise_seeds: int, coordinates: int) -> KDTree:
+def _seeds(noise_seeds: int, coordinates: int) -> Any:
+    from scipy.spatial import KDTree
+
     return KDTree(seeded_noise(np.arange(noise_seeds), coordinates).astype(np.float64))

@@ -7,12 +7,13 @@ from typing import Any
 from audit.accounting.claims import parse_claim
 from audit.accounting.ledger import calibrate_method, claim_from_ledger
 from audit.data.load import load_pool
-from audit.games.membership.resolve import own_settings
-from audit.games.settings import check_changes, parse_changes
+from audit.games.membership.resolve import check_extractor, check_sizes
+from audit.games.settings import check_changes, own_settings, parse_changes
 from audit.games.transcript.experiment import Experiment, check_designs
 from audit.games.transcript.verdict import granted_family
 from audit.specs.worst_case import WorstCase
 from condensers.errors import BadConfig
+from condensers.generation import check_generator
 from condensers.ledger import EVERYBODY
 from condensers.registry import Method, explained, get_method
 
@@ -33,7 +34,10 @@ def resolve_experiment(spec: WorstCase, data_root: Path | None = None) -> Experi
     check_changes(changes, {"": method.config})
     preset = method.presets.get("worst-case", {} if method.private else method.presets.get("quick", {}))
     config = method.config(**preset | parse_changes(changes, method.config, prefix=""))
+    check_sizes("", vars(config))
     shape, num_classes, dataset = _records(spec, data_root)
+    check_extractor(vars(config), shape, num_classes)
+    check_generator(config, shape, num_classes)
     class_sizes = (1.0,) * num_classes
     trials = TRIALS_WITHOUT_CLAIM if spec.claim is None else TRIALS_WITHOUT_TIGHTNESS
     if method.private:

@@ -14,14 +14,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from audit.games.neighbours import DESIGNS, LENGTHS, SCORES, Trials, make_trials
+from audit.games.neighbours import DESIGNS, LENGTHS, Trials, make_trials
 from audit.games.transcript.adversary import Eavesdropper
 from audit.games.transcript.experiment import LEAST_TRIALS, Experiment
 from audit.games.transcript.features import Features
-from audit.games.transcript.learned import learn
 from audit.games.transcript.noise import NoiseRecorder
 from audit.games.transcript.observe import Recorder, describe_model, describe_set
-from audit.statistics.estimators.evidence import RunEvidence
 from condensers.errors import BadConfig, BrokenContract
 from condensers.ledger import Entries, Ledger
 from condensers.mechanism import Listener, Release
@@ -38,31 +36,6 @@ SHARE_OF_OTHERS = 0.25
 TRIAL_RUNS = 16  # by which the adversary chooses its canary
 # Numbers of the runs of designs that were added later: no two runs of an experiment share private streams.
 FIRST_OF_OTHERS = 50
-
-
-@dataclass(frozen=True, kw_only=True)
-class Transcript:
-    """Scores of one design by name, who had the canary, the ledger of the runs (None without a door), and the evidence
-    of the scores that were learned, which is about tested runs only."""
-
-    scores: dict[str, np.ndarray]
-    has_canary: np.ndarray
-    shortest: float
-    typical: float
-    ledger: Entries | None
-    learned: dict[str, RunEvidence]
-    noise: dict[str, Tensor] | None = None
-
-    def evidence(self, score: str) -> RunEvidence:
-        if score in self.learned:
-            return self.learned[score]
-        values = self.scores[score]
-        return RunEvidence(member_scores=values[self.has_canary], non_member_scores=values[~self.has_canary])
-
-    @property
-    def tried(self) -> tuple[str, ...]:
-        """Every score, those that were written down first."""
-        return (*self.scores, *self.learned)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,7 +141,7 @@ def _each_by_itself(
         parts.append({**watch.heard(), **({} if ledger is None else {"ledger": ledger.to_tensor()})})
         batches.append(batch)
         report((row + 1) / group.num_runs)
-    _same_ledgers([part["ledger"] for part in parts if "ledger" in part])
+    same_ledgers([part["ledger"] for part in parts if "ledger" in part])
     joined = {name: torch.cat([part[name] for part in parts]) for name in parts[0] if name.startswith(_RUNWISE)}
     if learned:
         joined |= _released_columns(experiment, pool, trials, batches, group)
@@ -199,9 +172,8 @@ class _Watch:
         self._ear = Eavesdropper(pool, trials, reference)
         self.whole = self._ear.whole
         self._recorder = Recorder(pool, trials, self._ear)
-        listens = experiment.method.private and experiment.level == "transcript"
         self.listeners: list[Listener] = [self._ear] if experiment.method.private else []
-        if listens and learned:
+        if learned and "transcript" in experiment.observations:
             self.listeners.append(self._recorder)
 
     def heard(self) -> dict[str, Tensor]:
@@ -220,11 +192,11 @@ class _Watch:
 def released_columns(
     experiment: Experiment, pool: Pool, trials: Trials, batch: CondensedBatch, randomness: Randomness
 ) -> dict[str, Tensor]:
-    """Columns of what was released, as far as the audit's level sees it; whoever sees the transcript sees the set."""
+    """Columns of what was released, as far as the audit's level sees it."""
     families: dict[str, Features] = {}
-    if experiment.level in ("transcript", "set") and experiment.method.makes_set:
+    if "set" in experiment.observations:
         families["set"] = describe_set(batch, pool, trials)
-    if experiment.level == "model" or not experiment.method.makes_set:
+    if "model" in experiment.observations:
         families["model"] = describe_model(batch, pool, trials, randomness)
     return {
         f"{kind} {family}": columns.float()
@@ -284,45 +256,9 @@ def _reporting(report: Callable[[float], None]) -> Track:
     return track
 
 
-def gather(parts: list[dict[str, Tensor]]) -> Transcript:
-    """What the groups of one design found, in the order of their runs."""
-    ledger = _same_ledgers([part["ledger"] for part in parts if "ledger" in part])
-    names = [name for name in SCORES if f"score {name}" in parts[0]]
-    has_canary = torch.cat([part["has canary"] for part in parts]).numpy()
-    return Transcript(
-        scores={name: torch.cat([part[f"score {name}"] for part in parts]).numpy() for name in names},
-        has_canary=has_canary,
-        shortest=min(float(part["shortest"]) for part in parts),
-        typical=float(np.mean([float(part["typical"]) for part in parts])),
-        ledger=ledger,
-        learned=_learn(parts, has_canary),
-        noise={name: parts[0][name] for name in ("noise", "noise variance")} if "noise" in parts[0] else None,
-    )
-
-
-def _learn(parts: list[dict[str, Tensor]], has_canary: np.ndarray) -> dict[str, RunEvidence]:
-    learned: dict[str, RunEvidence] = {}
-    for kind in ("transcript", "set", "model"):
-        names = [name for name in parts[0] if name.startswith(f"{kind} ")]
-        columns = {
-            name.removeprefix(f"{kind} "): torch.cat([part[name] for part in parts if name in part]).numpy()
-            for name in sorted(names)
-        }
-        if columns:
-            num_runs = len(next(iter(columns.values())))
-            found = learn(columns, has_canary[:num_runs])
-            learned |= {f"{score} ({kind})": evidence for score, evidence in found.items()}
-    return learned
-
-
-def _same_ledgers(stored: list[Tensor]) -> Entries | None:
+def same_ledgers(stored: list[Tensor]) -> Entries | None:
+    """The one ledger of these runs; BrokenContract if there are several."""
     ledgers = {Ledger.from_tensor(tensor).entries for tensor in stored}
     if len(ledgers) > 1:
         raise BrokenContract("runs wrote different ledgers: the accounting depends on the records (equal ledgers)")
     return ledgers.pop() if ledgers else None
-
-
-def listen(experiment: Experiment, design: str, length: float = LENGTHS[0], *, learned: bool = True) -> Transcript:
-    """All runs of one design, in this process; without `learned`, the scores that were written down beforehand."""
-    groups = groups_of(experiment, design)
-    return gather([compute_group(experiment, group, length, learned=learned) for group in groups])

@@ -23,7 +23,7 @@ from audit.accounting.curve import TradeoffCurve, tradeoff_curve
 from audit.accounting.events import ADD_OR_REMOVE_ONE, branches, neighbouring_relation, sampling_rate
 from audit.accounting.ledger import ledger_event
 from audit.games.transcript.experiment import Experiment
-from audit.games.transcript.runs import Transcript
+from audit.games.transcript.transcripts import Transcript
 from audit.statistics.estimators.clopper_pearson import bound_epsilon_clopper_pearson
 from audit.statistics.estimators.curve import refute_curve
 from audit.statistics.estimators.evidence import RunEvidence
@@ -34,7 +34,8 @@ from condensers.errors import BrokenContract
 from condensers.ledger import Entries, FixedSize
 from reports.records.schema import Claim, EpsilonBound
 from reports.records.worst_case import Attempt, NoiseTest
-from reports.words.rounding import decimals_apart, down, up
+from reports.words.attempts import probability
+from reports.words.rounding import decimals_apart, down, say_delta, up
 
 CHOOSE_ON = 0.2  # of the runs: a rule is one of few, so few runs choose it
 # Rules of the family bound, declared beforehand: the best few for Gaussian mechanisms simulated at ε = 1 and 8.
@@ -44,11 +45,11 @@ FAMILY_RULES = Grid(fractions=(0.2, 0.4))
 Pair = tuple[str, str]  # design, score
 
 
-def pairs_of(heard: dict[str, Transcript]) -> tuple[Pair, ...]:
+def pairs_of(transcripts: dict[str, Transcript]) -> tuple[Pair, ...]:
     """Every score of every design that is not the same number in all runs."""
     return tuple(
         (design, score)
-        for design, transcript in heard.items()
+        for design, transcript in transcripts.items()
         for score in transcript.tried
         if not _is_constant(transcript.evidence(score))
     )
@@ -60,18 +61,18 @@ def _is_constant(evidence: RunEvidence) -> bool:
 
 
 def try_all(
-    experiment: Experiment, heard: dict[str, Transcript], curve: TradeoffCurve | None = None, more_tries: int = 0
+    experiment: Experiment, transcripts: dict[str, Transcript], curve: TradeoffCurve | None = None, more_tries: int = 0
 ) -> tuple[Attempt, ...]:
     """Hold every score of every design against the curve, by default that which PLD proves for the ledger."""
     if curve is None:
-        curve = tradeoff_curve(ledger_event(_ledger(heard)), directed=True)
-    pairs = pairs_of(heard)
+        curve = tradeoff_curve(ledger_event(_ledger(transcripts)), directed=True)
+    pairs = pairs_of(transcripts)
     return tuple(
         Attempt(
             design=design,
             score=score,
             test=refute_curve(
-                heard[design].evidence(score),
+                transcripts[design].evidence(score),
                 curve,
                 confidence=experiment.confidence,
                 choice=Split(fraction=CHOOSE_ON),
@@ -82,8 +83,8 @@ def try_all(
     )
 
 
-def _ledger(heard: dict[str, Transcript]) -> Entries:
-    ledgers = {transcript.ledger for transcript in heard.values()}
+def _ledger(transcripts: dict[str, Transcript]) -> Entries:
+    ledgers = {transcript.ledger for transcript in transcripts.values()}
     if len(ledgers) != 1:
         raise BrokenContract("designs wrote different ledgers: the accounting depends on the records (equal ledgers)")
     (ledger,) = ledgers
@@ -105,14 +106,14 @@ def granted_family(entries: Entries) -> tuple[float, int] | str:
 
 
 def bound_all(
-    heard: dict[str, Transcript], experiment: Experiment, headline: Pair
+    transcripts: dict[str, Transcript], experiment: Experiment, headline: Pair
 ) -> tuple[tuple[EpsilonBound, ...], str]:
     """The bounds, the headline first; and why there is no family bound, where there is none."""
-    pairs = pairs_of(heard)
+    pairs = pairs_of(transcripts)
     declared = headline[1] == "likelihood"
     settings: dict[str, Any] = {"delta": experiment.delta, "confidence": experiment.confidence}
-    split, ledger = Split(fraction=CHOOSE_ON), heard[headline[0]].ledger
-    evidence = heard[headline[0]].evidence(headline[1])
+    split, ledger = Split(fraction=CHOOSE_ON), transcripts[headline[0]].ledger
+    evidence = transcripts[headline[0]].evidence(headline[1])
     family = "without a ledger no family of mechanisms is claimed" if ledger is None else granted_family(ledger)
     if experiment.claim and not isinstance(family, str):
         family = "the claim was stated, so no family of mechanisms is granted"
@@ -120,8 +121,11 @@ def bound_all(
         plain = [bound_epsilon_clopper_pearson(evidence, **settings, choice=split)]
     else:
         every = {
-            pair: bound_epsilon_clopper_pearson(
-                heard[pair[0]].evidence(pair[1]), **settings, choice=split, num_tries=len(pairs)
+            pair: replace(
+                bound_epsilon_clopper_pearson(
+                    transcripts[pair[0]].evidence(pair[1]), **settings, choice=split, num_tries=len(pairs)
+                ),
+                evidence=f"score {pair[1]}, canary {pair[0]}",
             )
             for pair in pairs
         }
@@ -155,11 +159,11 @@ def judge(
     """REFUTED if any attempt lies below the curve; every test is corrected for the number of tries."""
     if claimed is None:
         return "NO CLAIM", (
-            f"Nothing is claimed; the best of all scores certifies epsilon >= {down(epsilon.lower, 3)} at delta "
-            f"{epsilon.delta:g}."
+            f"Nothing is claimed for the method, so nothing can be refuted; the best score certifies "
+            f"ε ≥ {down(max(epsilon.lower, 0.0))} at {say_delta(epsilon.delta)}."
         )
-    who = "The ledger claims" if "ledger" in claimed.source else "Claimed is"
-    claim = f"the trade-off curve of epsilon = {up(claimed.epsilon_pld or 0.0)} at delta {claimed.delta:g}"
+    claim = f"the trade-off curve of ε = {up(claimed.epsilon_pld or 0.0)} at {say_delta(claimed.delta)}"
+    claim = f"{claim}, which {'the ledger proves' if 'ledger' in claimed.source else 'is claimed'}"
     if "stated" in claimed.source:
         claim = f"{claim} ({claimed.source})"
     # Of equal ones, that with other members says more.
@@ -168,18 +172,18 @@ def judge(
         test = best.test
         decimals = max(3, decimals_apart(test.allowed_false_negative_rate, test.false_negative_upper))
         return "REFUTED", (
-            f"{who} {claim}, which leaves a false-negative rate of at least "
-            f"{down(test.allowed_false_negative_rate, decimals)} at a false-positive rate of "
-            f"{up(test.false_positive_upper, 3)}; the {best.score} score (canary {best.design}) has at most "
-            f"{up(test.false_negative_upper, decimals)} there (p = {test.p_value:.2g})."
+            f"The score “{best.score}” (canary {best.design}) contradicts {claim}: at a false positive rate of "
+            f"{up(test.false_positive_upper, 3)} the curve allows no false negative rate below "
+            f"{down(test.allowed_false_negative_rate, decimals)}, and the score has at most "
+            f"{up(test.false_negative_upper, decimals)} (p = {probability(test.p_value)})."
         )
     if noise is not None and noise.p_value < 1 - confidence:
         return "NOISE NOT AS CLAIMED", (
-            f"In runs without records the sums are not independent normal noise of the claimed deviation "
-            f"({noise.worst}, p = {noise.p_value:.2g}); no epsilon is read off this."
+            f"In runs without records the sums are not independent Gaussian noise of the claimed standard deviation "
+            f"({noise.worst}, p = {probability(noise.p_value)}). No ε follows from this."
         )
-    said = "" if noise is None else f"; noise as claimed, p = {noise.p_value:.2g}"
+    said = "" if noise is None else f" The noise agrees with the claim (p = {probability(noise.p_value)})."
     return "NOT REFUTED", (
-        f"Nothing that was tried ({len(attempts)} scores) lies below {claim} (smallest p = {best.test.p_value:.2g}"
-        f"{said})."
+        f"None of the {len(attempts)} scores that were tested contradicts {claim} (smallest p = "
+        f"{probability(best.test.p_value)}).{said}"
     )

@@ -27,7 +27,16 @@ from audit.games.utility.training import (
     difference_interval,
     smallest_matching,
 )
-from audit.games.utility.work import AllRecords, CondenseWork, Kept, Order, RandomSubset, Source, Training, TrainWork
+from audit.games.utility.work import (
+    AllRecords,
+    CondenseWork,
+    Order,
+    RandomSubset,
+    Source,
+    StoredSets,
+    Training,
+    TrainWork,
+)
 from audit.sets.synthetic import SyntheticSet
 
 SEARCHED = 5  # subsets that a search takes, about
@@ -42,7 +51,7 @@ class Candidate:
     name: str
     ipc: float
     epsilon: float | None
-    sets: Kept
+    sets: StoredSets
     labels: Tensor
     seconds: float | None = None
     flops: float | None = None
@@ -58,12 +67,14 @@ class Bench:
         recipe: Recipe,
         *,
         match: str,
+        subset: bool,
         full: bool,
         folder: Path,
         cells: Cells,
         say: Callable[[str], None],
     ) -> None:
         self._source, self._split, self._recipe, self._match, self._with_full = source, split, recipe, match, full
+        self._with_subset = subset
         self._folder, self._cells, self._say = folder, cells, say
         self._cost = TrainingCost(recipe, split.train)
         self._measured: dict[Training, Measurement] = {}
@@ -111,7 +122,7 @@ class Bench:
             name=synthetic.name,
             ipc=len(synthetic.images) / self._split.train.num_classes,
             epsilon=None,
-            sets=Kept((cell,)),
+            sets=StoredSets((cell,)),
             labels=synthetic.labels,
         )
 
@@ -124,7 +135,8 @@ class Bench:
         for candidate, name in pairs:
             size = len(candidate.labels)
             known[self._ours(candidate, name)] = f"{NAMES[name]} on {candidate.name}"
-            known[self._subset(candidate, name)] = f"{NAMES[name]} on {size} random records"
+            if self._with_subset:
+                known[self._subset(candidate, name)] = f"{NAMES[name]} on {size} random records"
             if self._with_full:
                 known[_full(name)] = f"{NAMES[name]} on all {self._split.train.num_records} records"
         for training in known:
@@ -140,7 +152,7 @@ class Bench:
     def _row(self, candidate: Candidate, architecture: str, matching: int | None) -> dict[str, Any]:
         """One line of the table."""
         ours = self._measured[self._ours(candidate, architecture)]
-        subset = self._measured[self._subset(candidate, architecture)]
+        subset = self._measured[self._subset(candidate, architecture)] if self._with_subset else None
         full = self._measured[_full(architecture)] if self._with_full else None
         images = None if matching is None else matching * self._split.train.num_classes
         return {
@@ -150,8 +162,10 @@ class Bench:
             "images": len(candidate.labels),
             "architecture": architecture,
             "accuracy": _record(ours),
-            "random_subset": _record(subset),
-            "gain": {"mean": ours.mean - subset.mean, "interval": difference_interval(ours, subset)},
+            "random_subset": None if subset is None else _record(subset),
+            "gain": None
+            if subset is None
+            else {"mean": ours.mean - subset.mean, "interval": difference_interval(ours, subset)},
             "matching_subset": {"searched": self._searches(architecture), "images": images},
             "full": None if full is None else _record(full),
             "condensing": {"seconds": candidate.seconds, "flops": candidate.flops},
@@ -250,7 +264,7 @@ def _condensed(
         name=condensation.method.name,
         ipc=condensation.config.ipc,
         epsilon=epsilon,
-        sets=Kept(cells),
+        sets=StoredSets(cells),
         labels=sets[0]["labels"][0],
         seconds=float(np.mean([float(found["seconds"]) for found in sets])),
         flops=float(sets[0]["flops"]),

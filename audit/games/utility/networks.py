@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from condensers.errors import BadConfig
-from condensers.networks import Parameters
+from condensers.networks import Parameters, average_pool
 from condensers.randomness import draw_uniform
 
 ARCHITECTURES = ("convnet", "mlp", "lenet", "alexnet", "vgg11", "resnet18")
@@ -64,7 +64,7 @@ class Dense:
 
 
 @dataclass(frozen=True)
-class Enlarge:
+class Resize:
     """Bilinear, to a square of this side."""
 
     side: int
@@ -78,7 +78,7 @@ class Residual:
     shortcut: "Layers"
 
 
-Layer = Convolution | InstanceNorm | Relu | Pooling | Dense | Enlarge | Residual
+Layer = Convolution | InstanceNorm | Relu | Pooling | Dense | Resize | Residual
 Layers = tuple[Layer, ...]
 
 
@@ -91,8 +91,8 @@ class EvaluationNetwork:
     input_shape: Shape
 
     @property
-    def enlarges(self) -> bool:
-        return any(isinstance(layer, Enlarge) for layer in self.layers)
+    def resizes(self) -> bool:
+        return any(isinstance(layer, Resize) for layer in self.layers)
 
     @property
     def num_parameters(self) -> int:
@@ -108,7 +108,7 @@ def make_network(
     if len(input_shape) == 1 and name != "mlp":
         raise BadConfig(f"--architectures {name}: needs images; for tables there is mlp")
     small = name not in ("convnet", "mlp") and input_shape[1:] != (28, 28) and min(input_shape[1:]) < ENLARGED
-    first: Layers = (Enlarge(ENLARGED),) if small else ()
+    first: Layers = (Resize(ENLARGED),) if small else ()
     padded = 2 if input_shape[1:] == (28, 28) else 0
     layers = {
         "convnet": lambda: _convnet(width, depth, padded),
@@ -225,7 +225,7 @@ def _follow(layers: Layers, shape: Shape, prefix: str, slots: list[_Slot]) -> Sh
                 shape = (layer.width,)
             case Pooling():
                 shape = (shape[0], *(side // layer.size for side in shape[1:]))
-            case Enlarge():
+            case Resize():
                 shape = (shape[0], layer.side, layer.side)
             case Residual():
                 _follow(layer.shortcut, shape, f"{name}.shortcut.", slots)
@@ -281,10 +281,10 @@ def _run(layers: Layers, parameters: Parameters, x: Tensor, prefix: str, count: 
             case Relu():
                 x = x.relu()
             case Pooling(kind="average"):
-                x = F.avg_pool2d(x, layer.size)
+                x = average_pool(x) if layer.size == 2 else F.avg_pool2d(x, layer.size)
             case Pooling():
                 x = F.max_pool2d(x, layer.size)
-            case Enlarge():
+            case Resize():
                 x = F.interpolate(x, size=(layer.side, layer.side), mode="bilinear", align_corners=False)
             case Dense():
                 assert weight is not None

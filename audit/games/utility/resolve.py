@@ -9,12 +9,13 @@ from audit.data.split import Split
 from audit.games import settings
 from audit.games.condensation import resolve_condensation
 from audit.games.full_pool import Condensation
-from audit.games.membership.resolve import check_sizes, own_settings
+from audit.games.membership.resolve import check_sizes
 from audit.games.utility.networks import ARCHITECTURES
 from audit.games.utility.training import Recipe
 from audit.games.utility.work import Source, digests_of, load_on
 from audit.sets.synthetic import SyntheticSet, check_fit, read_synthetic
 from audit.specs.utility import Utility
+from condensers.errors import BadConfig
 from condensers.registry import Method, get_method
 
 QUICK_DIVISOR = 8
@@ -35,15 +36,18 @@ class Resolved:
 def resolve_utility(spec: Utility, data_root: Path | None) -> Resolved:
     """Resolve everything, and refuse what cannot work."""
     methods = [get_method(name) for name in spec.methods or (() if spec.synthetic else ("dm",))]
-    changes = own_settings(spec.settings)
-    _check_changes(changes, methods)
+    changes = settings.own_settings(spec.settings)
+    if spec.epsilon and not any(method.private for method in methods):
+        names = ", ".join(method.name for method in methods) or "a released set"
+        raise BadConfig(f"--epsilon {spec.epsilon[0]:g}: no noise of {names} can be calibrated; leave it out")
+    check_settings(changes, methods)
     device = settings.resolve_device(spec.device)
     split = load_on(spec.dataset, data_root, spec.records, device)
     train, test = digests_of(split)
     source = Source(
         dataset=spec.dataset, data_root=data_root, records=spec.records, device=device, train=train, test=test
     )
-    recipe = _resolve_recipe(spec, split, changes)
+    recipe = resolve_recipe(spec, split, changes, methods)
     architectures = _architectures(spec, tabular=split.train.images.ndim == 2)
     for name in architectures:
         recipe.network(name, split.train)
@@ -57,9 +61,9 @@ def resolve_utility(spec: Utility, data_root: Path | None) -> Resolved:
     )
 
 
-def _resolve_recipe(spec: Utility, split: Split, changes: dict[str, str]) -> Recipe:
+def resolve_recipe(spec: Utility, split: Split, changes: dict[str, str], methods: list[Method]) -> Recipe:
     """The preset's training, with --epochs for every network."""
-    training = settings.resolve_victim(PRESETS, spec.preset, split.train, changes)
+    training = settings.resolve_victim(PRESETS, spec.preset, split.train, changes, *methods)
     check_sizes("victim.", vars(training))
     quick = spec.preset == "quick"
     epochs = training.epochs if spec.epochs is None else spec.epochs
@@ -79,7 +83,7 @@ def _architectures(spec: Utility, *, tabular: bool) -> tuple[str, ...]:
     return spec.architectures
 
 
-def _check_changes(changes: dict[str, str], methods: list[Method]) -> None:
+def check_settings(changes: dict[str, str], methods: list[Method]) -> None:
     """A key must belong to the training or to at least one of the methods."""
     own = [field for method in methods for field in dataclasses.fields(method.config)]
     together = dataclasses.make_dataclass("together", {field.name: field.type for field in own}.items())
@@ -91,7 +95,7 @@ def _plans(
 ) -> Iterator[tuple[Condensation, float | None]]:
     """Every size, and for a private method every ε."""
     epsilons: tuple[float | None, ...] = spec.epsilon if method.private and spec.epsilon else (None,)
-    for ipc in spec.ipc:
+    for ipc in spec.ipc or (None,):
         for epsilon in epsilons:
             condensation = resolve_condensation(
                 method,
@@ -103,7 +107,8 @@ def _plans(
                 delta=spec.delta,
                 changes=changes,
             )
-            yield condensation, epsilon if epsilon is not None else _own_epsilon(condensation, spec.delta)
+            asked = settings.target_epsilon(method, spec.preset, split.train, epsilon, changes)
+            yield condensation, asked if asked is not None else _own_epsilon(condensation, spec.delta)
 
 
 def _own_epsilon(condensation: Condensation, delta: float) -> float | None:

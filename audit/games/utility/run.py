@@ -41,6 +41,45 @@ def run_utility(spec: Utility, where: Where, say: Callable[[str], None]) -> dict
     return result
 
 
+def condensed_sets(spec: Utility, where: Where, say: Callable[[str], None]) -> list[SyntheticSet]:
+    """The sets of the first seed that `run_utility` trains on, one for each method, size and ε; made if they are not.
+
+    Where images started from records they may show them: such sets are left out.
+    """
+    resolved = resolve_utility(spec, where.data_root)
+    directory = RunDirectory(where.out)
+    cells = Cells(directory.path, where.executor, say)
+    bench = Bench(
+        resolved.source,
+        resolved.split,
+        resolved.recipe,
+        match="none",
+        subset=False,
+        full=False,
+        folder=directory.path,
+        cells=cells,
+        say=say,
+    )
+    with directory.held():
+        made = bench.condense(resolved.plans, one_set=spec.one_set)
+    found = []
+    for candidate, (condensation, _) in zip(made, resolved.plans, strict=True):
+        if vars(condensation.config).get("init") == "real" or candidate.name == "real":
+            continue
+        kept = candidate.sets.cells[0].read(directory.path)
+        found.append(
+            SyntheticSet(
+                name=candidate.name,
+                images=kept["images"][0],
+                labels=kept["labels"][0],
+                normalisation="symmetric",
+                num_sets=1,
+                label=None,
+            )
+        )
+    return found
+
+
 def _measure(
     spec: Utility, resolved: Resolved, directory: RunDirectory, where: Where, say: Callable[[str], None]
 ) -> list[dict[str, Any]]:
@@ -51,6 +90,7 @@ def _measure(
         resolved.split,
         resolved.recipe,
         match=spec.match,
+        subset=spec.subset,
         full=spec.full,
         folder=directory.path,
         cells=cells,
@@ -84,7 +124,7 @@ def _result(spec: Utility, resolved: Resolved, rows: list[dict[str, Any]]) -> di
         "rows": rows,
         "notes": [
             *_split_notes(split, released),
-            *_recipe_notes(recipe, [network.name for network in networks if network.enlarges], resolved.architectures),
+            *_recipe_notes(recipe, [network.name for network in networks if network.resizes], resolved.architectures),
             *_interval_notes(recipe, one_set=spec.one_set, released=bool(released), condensed=bool(resolved.plans)),
         ],
     }

@@ -20,13 +20,13 @@ def write_csv(rows: list[dict[str, Any]]) -> str:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(COLUMNS)
     for row in rows:
-        ours, subset, gain, full = row["accuracy"], row["random_subset"], row["gain"], row["full"] or {}
+        ours, subset, gain, full = (row[name] or {} for name in ("accuracy", "random_subset", "gain", "full"))
         low, high = ours["interval"] or (None, None)
-        gain_low, gain_high = gain["interval"] or (None, None)
+        gain_low, gain_high = gain.get("interval") or (None, None)
         values = (
             *(row[name] for name in COLUMNS[:5]),
             *(ours["mean"], ours["deviation"], ours["n"], low, high),
-            *(subset["mean"], subset["deviation"], gain["mean"], gain_low, gain_high),
+            *(subset.get("mean"), subset.get("deviation"), gain.get("mean"), gain_low, gain_high),
             *(row["matching_subset"]["images"], full.get("mean"), ours["seconds"], ours["flops"]),
             *(full.get("seconds"), full.get("flops"), row["condensing"]["seconds"], row["condensing"]["flops"]),
         )
@@ -76,7 +76,9 @@ def _spread(found: dict[str, Any] | None) -> str:
     return f"{100 * found['mean']:.1f}{around}"
 
 
-def _gain(gain: dict[str, Any]) -> str:
+def _gain(gain: dict[str, Any] | None) -> str:
+    if gain is None:
+        return ""
     if gain["interval"] is None:
         return f"{100 * gain['mean']:+.1f}"
     low, high = gain["interval"]

@@ -15,6 +15,7 @@ from audit.games.full_pool import Condensation, condense_all
 from audit.games.settings import versions
 from audit.games.utility.training import FlopTrack, Recipe, measure, random_subsets
 from condensers.errors import BadData
+from condensers.plugins import source_files
 from condensers.randomness import Randomness
 from condensers.registry import get_method
 
@@ -74,13 +75,32 @@ class Order:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CondenseWork:
-    """Condensations of all records, each with networks and noise of its own."""
+class _OnRecords:
+    """What is the same in both kinds of work: every unit reads the same records and fills one cell."""
 
     source: Source
+    cells: tuple[Cell, ...]
+
+    @property
+    def device(self) -> str:
+        """That of the records."""
+        return self.source.device
+
+    def load(self) -> Split:
+        """The records."""
+        return self.source.load()
+
+    def file(self, unit: int) -> str:
+        """The cell's."""
+        return self.cells[unit].file
+
+
+@dataclass(frozen=True, kw_only=True)
+class CondenseWork(_OnRecords):
+    """Condensations of all records, each with networks and noise of its own."""
+
     seed: int
     orders: tuple[Order, ...]
-    cells: tuple[Cell, ...]
 
     @staticmethod
     def of(source: Source, seed: int, orders: tuple[Order, ...]) -> "CondenseWork":
@@ -102,13 +122,9 @@ class CondenseWork:
         return CondenseWork(source=source, seed=seed, orders=orders, cells=cells)
 
     @property
-    def device(self) -> str:
-        """That of the records."""
-        return self.source.device
-
-    def load(self) -> Split:
-        """The records."""
-        return self.source.load()
+    def sources(self) -> tuple[Path, ...]:
+        """The files of own methods, which must travel to workers on other machines."""
+        return tuple(path for order in self.orders for path in source_files(order.method))
 
     def compute(self, split: Split, unit: int, folder: Path, report: Callable[[float], None]) -> None:
         """One set, with the cost of making it."""
@@ -125,13 +141,9 @@ class CondenseWork:
         self.cells[unit].write(folder, result)
         report(1.0)
 
-    def file(self, unit: int) -> str:
-        """The cell's."""
-        return self.cells[unit].file
-
 
 @dataclass(frozen=True)
-class Kept:
+class StoredSets:
     """Sets in cells: one for each seed, or one for all."""
 
     cells: tuple[Cell, ...]
@@ -154,7 +166,7 @@ class Training:
     """Networks of one kind, trained on these records."""
 
     architecture: str
-    on: Kept | RandomSubset | AllRecords
+    on: StoredSets | RandomSubset | AllRecords
 
     def images(self, split: Split, recipe: Recipe, folder: Path) -> tuple[Tensor, Tensor]:
         """Images and labels `[seeds or 1, m, …]`."""
@@ -163,20 +175,18 @@ class Training:
                 return random_subsets(split.train, per_class, seeds=recipe.seeds, seed=recipe.seed)
             case AllRecords():
                 return split.train.images[None], split.train.labels[None]
-            case Kept(cells):
+            case StoredSets(cells):
                 kept, device = [cell.read(folder) for cell in cells], split.train.images.device
                 images, labels = (torch.cat([found[name] for found in kept]) for name in ("images", "labels"))
                 return images.detach().to(device), labels.to(device)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainWork:
+class TrainWork(_OnRecords):
     """Trainings, and tests of the networks."""
 
-    source: Source
     recipe: Recipe
     trainings: tuple[Training, ...]
-    cells: tuple[Cell, ...]
 
     @staticmethod
     def of(source: Source, recipe: Recipe, trainings: tuple[Training, ...], split: Split, folder: Path) -> "TrainWork":
@@ -201,14 +211,10 @@ class TrainWork:
         )
         return TrainWork(source=source, recipe=recipe, trainings=trainings, cells=cells)
 
-    @property
-    def device(self) -> str:
-        """That of the records."""
-        return self.source.device
-
-    def load(self) -> Split:
-        """The records."""
-        return self.source.load()
+    def inputs(self, unit: int) -> tuple[str, ...]:
+        """The sets to train on, which a worker on another machine must be sent."""
+        on = self.trainings[unit].on
+        return tuple(cell.file for cell in on.cells) if isinstance(on, StoredSets) else ()
 
     def compute(self, split: Split, unit: int, folder: Path, report: Callable[[float], None]) -> None:
         """Train and test the networks of all seeds."""
@@ -218,7 +224,3 @@ class TrainWork:
         found = measure(self.recipe, training.architecture, images, labels, split.test, report)
         self.cells[unit].write(folder, asdict(found))
         report(1.0)
-
-    def file(self, unit: int) -> str:
-        """The cell's."""
-        return self.cells[unit].file

@@ -23,7 +23,7 @@ from audit.statistics.roc import measure_roc, paper_style_ratio
 from condensers.pool import Pool
 from reports.records import schema
 from reports.records.visual import Column, DistanceFinding, Match, NotComputed, VisualReport
-from reports.words.rounding import decimals_apart, down, percent, probability, up
+from reports.words.rounding import decimals_apart, down, percent, probability, say_delta, up
 
 MOST_COLUMNS = 10
 
@@ -59,7 +59,8 @@ def find_members(
         p_value=binomial_p_value(int(correct.sum()), correct.size),
         p_value_adjusted=1.0,
         most_certifiable=float(most),
-        bound=bound,
+        # One ceiling per audit: an image makes one guess, so that is what a perfect attack of this kind would certify.
+        bound=replace(bound, ceiling=float(most), evidence=f"distance {name}"),
         roc=measure_roc(members[:, compared], matches.nearness[:, compared], confidence=confidence, seed=seed),
     )
 
@@ -155,14 +156,14 @@ def judge(config: VisualConfig, bound: schema.EpsilonBound, claimed: schema.Clai
     claim = None if claimed is None else claimed.epsilon_pld
     decimals = decimals_apart(bound.lower, claim)
     confidence = percent(bound.confidence)
-    found = f"ε is at least {down(bound.lower, decimals)} with {confidence} confidence at δ = {bound.delta:g}"
+    found = f"ε is at least {down(bound.lower, decimals)} with {confidence} confidence at {say_delta(bound.delta)}"
     if claim is None:
         return "NO CLAIM", f"Nothing is claimed for {config.audited}, so nothing can be refuted; measured: {found}."
     stated = f"{claim:g}" if config.claim is not None else up(claim, decimals)
     if bound.lower > claim:
         return "REFUTED", f"The claim is ε ≤ {stated}, but {found}."
     return "NOT REFUTED", (
-        f"The claim is ε ≤ {stated}; looking for the nearest records shows that {found}, which does not contradict it. "
+        f"The claim is ε ≤ {stated}; the nearest records certify that {found}, which does not contradict the claim. "
         "A stronger attack might."
     )
 

@@ -9,7 +9,7 @@ from audit.data.weights import Weights, describe_absence, find_weights, read_fil
 from audit.engine.where import Where
 from audit.games import settings
 from audit.games.membership.foreign import Foreign, read_foreign
-from audit.games.membership.resolve import own_settings, resolve_method
+from audit.games.membership.resolve import resolve_method
 from audit.games.visual.config import NETWORKS, VisualConfig
 from audit.games.visual.tables import metric_of
 from audit.specs.pictures import DISTANCES, Visual
@@ -39,11 +39,11 @@ def resolve_visual(spec: Visual, where: Where) -> Resolved:
 def _condensed(spec: Visual, where: Where) -> Resolved:
     method = get_method(spec.method)
     require_set(method, "there is nothing to look at")
-    changes = own_settings(spec.settings)
+    changes = settings.own_settings(spec.settings)
     settings.check_changes(changes, {"": method.config})
     device = settings.resolve_device(spec.device)
     pool = load_pool(spec.dataset, data_root=where.data_root, records=spec.records)
-    ipc = settings.resolve_ipc(pool, spec.ipc, spec.ratio)
+    ipc = settings.resolve_ipc(pool, spec.ipc, spec.ratio, method=method, preset=spec.preset)
     pool, method_config = resolve_method(method, pool, ipc, spec, where.data_root)
     config, metrics = _config(
         spec,

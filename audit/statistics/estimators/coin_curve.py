@@ -20,9 +20,10 @@ from audit.statistics.estimators.evidence import (
     require_records,
 )
 from audit.statistics.estimators.guesses import ASSUMPTIONS, GuessCounts, count_guesses
+from audit.statistics.estimators.looks import share_significance
 from audit.statistics.estimators.recursion import LeastWrong, least_wrong_of_curve, p_value
 from audit.statistics.estimators.single_run import refuse_split_of_one_run
-from audit.statistics.estimators.thresholds import DEFAULT_CHOICE, ThresholdChoice, describe_choice, share_significance
+from audit.statistics.estimators.thresholds import DEFAULT_CHOICE, ThresholdChoice, describe_choice
 from reports.records.coin_test import CoinTest
 
 if TYPE_CHECKING:

@@ -22,12 +22,11 @@ from audit.statistics.estimators.evidence import (
     check_num_tries,
     require_runs,
 )
+from audit.statistics.estimators.looks import agreed_look, share_significance
 from audit.statistics.estimators.thresholds import (
     DEFAULT_CHOICE,
     ThresholdChoice,
-    agreed_look,
     describe_choice,
-    share_significance,
 )
 from audit.statistics.estimators.trials import SHARED_ASSUMPTIONS, ErrorCounts, confidence_rectangle, count_errors
 from reports.records.worst_case import CurveTest

@@ -21,9 +21,12 @@ Bools = NDArray[np.bool_]
 _UNFAIR = 1e-9  # fair coins are turned away less often than once in a billion tables
 
 
+LEAST_DELTA, MOST_TRIES = 1e-30, 1_000_000
+
+
 def check_delta(delta: float) -> None:
-    if not 0.0 <= delta < 1.0:
-        raise BadInput(f"delta is {delta!r}; it must be at least 0 and below 1")
+    if not (delta == 0.0 or LEAST_DELTA <= delta < 1.0):
+        raise BadInput(f"delta is {delta!r}; it must be 0, or at least {LEAST_DELTA:g} and below 1")
 
 
 def check_confidence(confidence: float) -> None:
@@ -32,8 +35,15 @@ def check_confidence(confidence: float) -> None:
 
 
 def check_num_tries(num_tries: int) -> None:
-    if num_tries < 1:
-        raise BadInput(f"the number of tries is {num_tries!r}; it must be at least 1, the bound itself")
+    if not 1 <= num_tries <= MOST_TRIES:
+        raise BadInput(f"the number of tries is {num_tries!r}; it must lie in 1…{MOST_TRIES}")
+
+
+def check_settings(*, delta: float, confidence: float, num_tries: int) -> None:
+    """What every bound is asked with."""
+    check_delta(delta)
+    check_confidence(confidence)
+    check_num_tries(num_tries)
 
 
 def check_counts(counts: Mapping[str, int]) -> None:
@@ -49,7 +59,7 @@ def _check_scores(name: str, scores: ArrayLike) -> Floats:
         raise BadInput(f"{name} are not numbers; scores must be real, higher for members") from None
     num_missing = int(np.isnan(checked).sum())
     if num_missing:
-        raise BadInput(f"{name}: {num_missing} of {checked.size} are NaN; drop those trials or mend the attack")
+        raise BadInput(f"{name}: {num_missing} of {checked.size} are NaN; drop those trials or correct the attack")
     return checked
 
 

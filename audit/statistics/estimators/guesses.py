@@ -15,11 +15,10 @@ from audit.statistics.estimators.evidence import (
     Bools,
     Floats,
     RecordEvidence,
-    check_confidence,
-    check_delta,
-    check_num_tries,
+    check_settings,
     require_records,
 )
+from audit.statistics.estimators.looks import Looks, bound_looks, join_looks
 from audit.statistics.estimators.single_run import split_correction
 from audit.statistics.estimators.thresholds import (
     SELECTION_SIGNIFICANCE,
@@ -29,9 +28,7 @@ from audit.statistics.estimators.thresholds import (
     MedianOfSplits,
     Split,
     ThresholdChoice,
-    agreed_look,
     describe_choice,
-    share_significance,
 )
 from condensers.errors import BadInput
 from reports.records.schema import EpsilonBound
@@ -56,23 +53,17 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class GuessCounts:
+class GuessCounts(Looks):
     """Guesses `[..., looks]` about `num_coins` coins, and how many were right."""
 
     num_coins: int
     num_positives: Ints
     num_negatives: Ints
     num_correct: Ints
-    thresholds: Floats
-    num_agreeing: int = 1
 
     @property
     def num_guesses(self) -> Ints:
         return self.num_positives + self.num_negatives
-
-    @property
-    def num_looks(self) -> int:
-        return self.num_correct.shape[-1]
 
 
 # (guesses, significance of each look) -> epsilon of each look
@@ -185,17 +176,8 @@ def count_guesses(members: Bools, scores: Floats, choice: ThresholdChoice, objec
         case Split():
             return _guess_split(coins, split_table(num_runs, num_records, choice), objective)
         case MedianOfSplits():
-            parts = [
-                _guess_split(coins, split_table(num_runs, num_records, split), objective) for split in choice.splits
-            ]
-            return GuessCounts(
-                num_coins=parts[0].num_coins,
-                num_positives=np.concatenate([part.num_positives for part in parts], axis=-1),
-                num_negatives=np.concatenate([part.num_negatives for part in parts], axis=-1),
-                num_correct=np.concatenate([part.num_correct for part in parts], axis=-1),
-                thresholds=np.concatenate([part.thresholds for part in parts], axis=-1),
-                num_agreeing=choice.num_agreeing,
-            )
+            tables = [split_table(num_runs, num_records, split) for split in choice.splits]
+            return join_looks([_guess_split(coins, table, objective) for table in tables], choice.num_agreeing)
         case FromOtherRuns():
             wanted = np.array([choice.positive_fraction, choice.negative_fraction])
             # A fraction k / n that was read off k of n guesses must give k again.
@@ -236,9 +218,7 @@ def bound_from_records(
 ) -> EpsilonBound:
     """What every estimator over records does: check, count guesses, share the significance, report."""
     require_records(evidence, estimator=estimator)
-    check_delta(delta)
-    check_confidence(confidence)
-    check_num_tries(num_tries)
+    check_settings(delta=delta, confidence=confidence, num_tries=num_tries)
     significance = (1.0 - confidence) / num_tries / split_correction(evidence, choice, delta)
     guesses = count_guesses(
         evidence.members,
@@ -246,9 +226,7 @@ def bound_from_records(
         choice,
         lambda looks: (objective or look_bounds)(looks, SELECTION_SIGNIFICANCE),
     )
-    each = share_significance(significance, num_looks=guesses.num_looks, num_agreeing=guesses.num_agreeing)
-    bounds = look_bounds(guesses, each)
-    look = int(agreed_look(bounds, num_agreeing=guesses.num_agreeing))
+    each, bounds, look = bound_looks(guesses, look_bounds, significance)
     threshold = float(guesses.thresholds[look])
     return EpsilonBound(
         lower=float(bounds[look]),

@@ -14,6 +14,8 @@ Differs from the paper: guesses that fall among tied scores are counted as if th
 is never above the count of any way of breaking the ties, so the bound stays valid and depends on no row order.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
@@ -21,10 +23,8 @@ from scipy import special
 from audit.statistics.estimators.evidence import (
     Floats,
     RecordEvidence,
-    check_confidence,
     check_counts,
-    check_delta,
-    check_num_tries,
+    check_settings,
 )
 from audit.statistics.estimators.guesses import ASSUMPTIONS, GuessCounts, bound_from_records
 from audit.statistics.estimators.thresholds import DEFAULT_CHOICE, ThresholdChoice
@@ -33,7 +33,7 @@ from reports.records.schema import EpsilonBound
 
 NAME = "one-run"
 SELECTION_STEPS = 10
-_BOUND_STEPS = 60
+BOUND_STEPS = 60
 
 
 def one_run_p_values(
@@ -88,7 +88,7 @@ def one_run_lower_bounds(
     num_correct: ArrayLike,
     delta: float,
     significance: float,
-    num_steps: int = _BOUND_STEPS,
+    num_steps: int = BOUND_STEPS,
 ) -> Floats:
     """The largest epsilon with p-value below the significance, at least 0; arguments broadcast."""
     coins, guesses, correct = np.broadcast_arrays(
@@ -101,13 +101,23 @@ def one_run_lower_bounds(
     without_delta = np.where(possible, np.maximum(special.logit(quantile), 0.0), 0.0)
     if delta == 0.0:
         return without_delta
-    low, high = np.zeros_like(without_delta), without_delta
+    counts = {"num_coins": coins, "num_guesses": guesses, "num_correct": correct}
+    return largest_rejected(
+        lambda epsilon: one_run_p_values(**counts, epsilon=epsilon, delta=delta),
+        without_delta,
+        significance=significance,
+        num_steps=num_steps,
+    )
+
+
+def largest_rejected(
+    p_values: Callable[[Floats], Floats], high: Floats, *, significance: float, num_steps: int
+) -> Floats:
+    """The largest epsilon of [0, high] with p-value below the significance, by bisection from below."""
+    low = np.zeros_like(high)
     for _ in range(num_steps):
         middle = (low + high) / 2.0
-        rejected = (
-            one_run_p_values(num_coins=coins, num_guesses=guesses, num_correct=correct, epsilon=middle, delta=delta)
-            < significance
-        )
+        rejected = p_values(middle) < significance
         low, high = np.where(rejected, middle, low), np.where(rejected, high, middle)
     return low
 
@@ -131,9 +141,7 @@ def bound_epsilon_one_run(
     num_tries: int = 1,
 ) -> EpsilonBound:
     """Lower bound from `num_correct` of `num_guesses` guesses about `num_coins` fair coins; the rest abstain."""
-    check_delta(delta)
-    check_confidence(confidence)
-    check_num_tries(num_tries)
+    check_settings(delta=delta, confidence=confidence, num_tries=num_tries)
     check_counts({"num_coins": num_coins, "num_guesses": num_guesses, "num_correct": num_correct})
     if not num_coins:
         raise BadInput("num_coins is 0: there is nothing to bound epsilon with")
@@ -170,9 +178,31 @@ def bound_epsilon_one_run_records(
     num_tries: int = 1,
 ) -> EpsilonBound:
     """Lower bound from scored membership coins, whatever the mechanism, numbers of guesses as `choice` says."""
+    return bound_from_lower_bounds(
+        evidence,
+        one_run_lower_bounds,
+        estimator=NAME,
+        delta=delta,
+        confidence=confidence,
+        choice=choice,
+        num_tries=num_tries,
+    )
 
-    def bounds(guesses: GuessCounts, significance: float, num_steps: int = _BOUND_STEPS) -> Floats:
-        return one_run_lower_bounds(
+
+def bound_from_lower_bounds(
+    evidence: RecordEvidence,
+    lower_bounds: Callable[..., Floats],
+    *,
+    estimator: str,
+    delta: float,
+    confidence: float,
+    choice: ThresholdChoice,
+    num_tries: int,
+) -> EpsilonBound:
+    """The bound of an estimator that is given by `lower_bounds`, with the arguments of `one_run_lower_bounds`."""
+
+    def bounds(guesses: GuessCounts, significance: float, num_steps: int = BOUND_STEPS) -> Floats:
+        return lower_bounds(
             num_coins=guesses.num_coins,
             num_guesses=guesses.num_guesses,
             num_correct=guesses.num_correct,
@@ -185,7 +215,7 @@ def bound_epsilon_one_run_records(
         evidence,
         bounds,
         objective=lambda guesses, significance: bounds(guesses, significance, SELECTION_STEPS),
-        estimator=NAME,
+        estimator=estimator,
         assumptions=(),
         delta=delta,
         confidence=confidence,

@@ -24,14 +24,16 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from audit.statistics.estimators.evidence import Floats, RecordEvidence
-from audit.statistics.estimators.guesses import GuessCounts, bound_from_records
-from audit.statistics.estimators.one_run import one_run_lower_bounds
+from audit.statistics.estimators.one_run import (
+    BOUND_STEPS,
+    bound_from_lower_bounds,
+    largest_rejected,
+    one_run_lower_bounds,
+)
 from audit.statistics.estimators.thresholds import DEFAULT_CHOICE, ThresholdChoice
 from reports.records.schema import EpsilonBound
 
 NAME = "one-run-dp"
-SELECTION_STEPS = 10
-_BOUND_STEPS = 60
 _UNDERFLOW = 1e-290
 
 
@@ -69,7 +71,7 @@ def one_run_dp_lower_bounds(
     num_correct: ArrayLike,
     delta: float,
     significance: float,
-    num_steps: int = _BOUND_STEPS,
+    num_steps: int = BOUND_STEPS,
 ) -> Floats:
     """The largest epsilon with p-value below the significance, at least 0; arguments broadcast."""
     coins, guesses, correct = np.broadcast_arrays(
@@ -79,15 +81,13 @@ def one_run_dp_lower_bounds(
     high = one_run_lower_bounds(
         num_coins=coins, num_guesses=guesses, num_correct=correct, delta=0.0, significance=significance
     )
-    low = np.zeros_like(high)
-    for _ in range(num_steps):
-        middle = (low + high) / 2.0
-        rejected = (
-            one_run_dp_p_values(num_coins=coins, num_guesses=guesses, num_correct=correct, epsilon=middle, delta=delta)
-            < significance
-        )
-        low, high = np.where(rejected, middle, low), np.where(rejected, high, middle)
-    return low
+    counts = {"num_coins": coins, "num_guesses": guesses, "num_correct": correct}
+    return largest_rejected(
+        lambda epsilon: one_run_dp_p_values(**counts, epsilon=epsilon, delta=delta),
+        high,
+        significance=significance,
+        num_steps=num_steps,
+    )
 
 
 def bound_epsilon_one_run_dp(
@@ -99,23 +99,10 @@ def bound_epsilon_one_run_dp(
     num_tries: int = 1,
 ) -> EpsilonBound:
     """Lower bound from scored membership coins, whatever the mechanism, numbers of guesses as `choice` says."""
-
-    def bounds(guesses: GuessCounts, significance: float, num_steps: int = _BOUND_STEPS) -> Floats:
-        return one_run_dp_lower_bounds(
-            num_coins=guesses.num_coins,
-            num_guesses=guesses.num_guesses,
-            num_correct=guesses.num_correct,
-            delta=delta,
-            significance=significance,
-            num_steps=num_steps,
-        )
-
-    return bound_from_records(
+    return bound_from_lower_bounds(
         evidence,
-        bounds,
-        objective=lambda guesses, significance: bounds(guesses, significance, SELECTION_STEPS),
+        one_run_dp_lower_bounds,
         estimator=NAME,
-        assumptions=(),
         delta=delta,
         confidence=confidence,
         choice=choice,

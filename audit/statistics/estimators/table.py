@@ -3,12 +3,15 @@
 Rows are put in order of run and record, so that the order of the file changes nothing.
 """
 
+import csv
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
+from audit.data.limits import check_parquet
 from audit.statistics.estimators.evidence import Bools, Floats, RecordEvidence, RunEvidence
 from condensers.errors import BadData
 
@@ -27,7 +30,7 @@ class Columns:
 
 def read_evidence(path: Path, columns: Columns, *, unit: str | None) -> RunEvidence | RecordEvidence:
     """The evidence of a file. Without a unit: runs where every run has one row, records otherwise."""
-    table = _read(path)
+    table = read_table(path)
     for name in (columns.score, columns.member):
         _require(table, name, path)
     if table.empty:
@@ -40,16 +43,33 @@ def read_evidence(path: Path, columns: Columns, *, unit: str | None) -> RunEvide
     return _records(table, columns, path, rows_per_run)
 
 
-def _read(path: Path) -> pd.DataFrame:
+def read_table(path: Path) -> pd.DataFrame:
+    """A Parquet or CSV file, or one line about what is wrong with it."""
     if not path.is_file():
         raise BadData(f"{path}: no such file")
-    readers = {".parquet": pd.read_parquet, ".csv": pd.read_csv}
+    readers = {".parquet": _read_parquet, ".csv": _read_csv}
     if path.suffix.lower() not in readers:
         raise BadData(f"{path}: expected a .parquet or a .csv file")
     try:
         return readers[path.suffix.lower()](path)
-    except (OSError, ValueError) as error:  # pandas and pyarrow errors are of these kinds
-        raise BadData(f"{path}: cannot be read as {path.suffix[1:]}: {str(error).splitlines()[0]}") from None
+    except (OSError, ValueError, OverflowError, pa.ArrowException, csv.Error) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise BadData(f"{path}: cannot be read as {path.suffix[1:]}: {reason}") from None
+
+
+def _read_parquet(path: Path) -> pd.DataFrame:
+    check_parquet(path)
+    return pd.read_parquet(path)
+
+
+def _read_csv(path: Path) -> pd.DataFrame:
+    """A column that stands twice would be renamed by pandas: whose scores were meant is for the person to say."""
+    with path.open(encoding="utf-8", newline="") as file:
+        names = [name.strip() for name in next(csv.reader(file), [])]
+    for name in names:
+        if names.count(name) > 1:
+            raise BadData(f"{path}: has two columns {name!r}; leave one of them out or rename it")
+    return pd.read_csv(path, low_memory=False)
 
 
 def _require(table: pd.DataFrame, name: str, path: Path) -> None:
@@ -73,14 +93,15 @@ def _scores(table: pd.DataFrame, columns: Columns, path: Path) -> Floats:
     return scores.to_numpy(dtype=np.float64)
 
 
-def _members(table: pd.DataFrame, columns: Columns, path: Path) -> Bools:
+def read_members(table: pd.DataFrame, columns: Columns, path: Path) -> Bools:
+    """Who was in, row by row."""
     members = table[columns.member]
     if members.dtype == np.bool_:
         return members.to_numpy()
     known = members.astype(str).str.strip().str.lower().map(_TRUTH)
     if known.isna().any():
         value = members[known.isna()].iloc[0]
-        raise BadData(f"{path}: column {columns.member!r} holds {value!r}; allowed are true, false, 1 and 0")
+        raise BadData(f"{path}: column {columns.member!r} holds {str(value)!r}; allowed are true, false, 1 and 0")
     return known.to_numpy(dtype=np.bool_)
 
 
@@ -97,7 +118,7 @@ def _runs(table: pd.DataFrame, columns: Columns, path: Path, rows_per_run: pd.Se
             "use --unit record"
         )
     ordered = table.sort_values(columns.run, kind="stable")
-    members, scores = _members(ordered, columns, path), _scores(ordered, columns, path)
+    members, scores = read_members(ordered, columns, path), _scores(ordered, columns, path)
     return RunEvidence(member_scores=scores[members], non_member_scores=scores[~members])
 
 
@@ -108,7 +129,7 @@ def _records(table: pd.DataFrame, columns: Columns, path: Path, rows_per_run: pd
         twice = table.duplicated(keys)
         if twice.any():
             raise BadData(
-                f"{path}: record {table.loc[twice, columns.record].iloc[0]} stands twice in one run; "
+                f"{path}: record {table.loc[twice, columns.record].iloc[0]} appears twice in one run; "
                 "a record has one coin per run"
             )
     elif num_runs > 1:
@@ -125,5 +146,6 @@ def _records(table: pd.DataFrame, columns: Columns, path: Path, rows_per_run: pd
             raise BadData(f"{path}: runs score different records; every run must score the same records")
     shape = (num_runs, len(table) // num_runs)
     return RecordEvidence(
-        members=_members(ordered, columns, path).reshape(shape), scores=_scores(ordered, columns, path).reshape(shape)
+        members=read_members(ordered, columns, path).reshape(shape),
+        scores=_scores(ordered, columns, path).reshape(shape),
     )

@@ -21,12 +21,7 @@ the error. The rule is then the same for every confidence, and a bound falls as 
 import math
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from condensers.errors import BadConfig
-
-Floats = NDArray[np.float64]
 
 # Declared before any score is seen. A fraction is the share of the one class that may fall on the wrong side.
 SPLIT_FRACTIONS = (
@@ -56,7 +51,7 @@ class Fixed:
 
 @dataclass(frozen=True, kw_only=True)
 class Split:
-    """FromOtherRuns on `fraction` of the trials, tested on the rest.
+    """Chosen on `fraction` of the trials, tested on the rest.
 
     The parts are drawn by `seed`; None takes them in order of arrival, where several runs are there to be ordered.
     """
@@ -118,16 +113,6 @@ class FromOtherRuns:
 
 ThresholdChoice = Fixed | Split | MedianOfSplits | FromOtherRuns | Grid
 DEFAULT_CHOICE = Split()
-
-
-def share_significance(significance: float, *, num_looks: int, num_agreeing: int) -> float:
-    """The significance of each look when `num_agreeing` of `num_looks` bounds must exceed what is reported."""
-    return significance * num_agreeing / num_looks
-
-
-def agreed_look(bounds: Floats, *, num_agreeing: int) -> NDArray[np.intp]:
-    """Which look holds the `num_agreeing`-th largest bound, along the last axis."""
-    return np.argsort(-bounds, axis=-1, kind="stable")[..., num_agreeing - 1]
 
 
 def describe_choice(choice: ThresholdChoice) -> str:

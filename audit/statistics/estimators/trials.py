@@ -20,11 +20,10 @@ from audit.statistics.estimators.evidence import (
     Floats,
     RunCounts,
     RunEvidence,
-    check_confidence,
-    check_delta,
-    check_num_tries,
+    check_settings,
     require_runs,
 )
+from audit.statistics.estimators.looks import Looks, bound_looks, join_looks
 from audit.statistics.estimators.thresholds import (
     SELECTION_SIGNIFICANCE,
     SPLIT_FRACTIONS,
@@ -34,9 +33,7 @@ from audit.statistics.estimators.thresholds import (
     MedianOfSplits,
     Split,
     ThresholdChoice,
-    agreed_look,
     describe_choice,
-    share_significance,
 )
 from condensers.errors import BadInput
 from reports.records.schema import EpsilonBound
@@ -50,19 +47,13 @@ SHARED_ASSUMPTIONS = (
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ErrorCounts:
+class ErrorCounts(Looks):
     """Errors `[..., looks]` of every rule looked at, among so many tested trials of each class."""
 
     false_negatives: Ints
     false_positives: Ints
-    thresholds: Floats
     num_members: int
     num_non_members: int
-    num_agreeing: int = 1
-
-    @property
-    def num_looks(self) -> int:
-        return self.false_negatives.shape[-1]
 
 
 # (errors, significance of each look) -> epsilon of each look
@@ -121,22 +112,11 @@ def count_errors_of_scores(
             return _count_split(members, non_members, choice, objective)
         case MedianOfSplits():
             parts = [_count_split(members, non_members, split, objective) for split in choice.splits]
-            return _join(parts, num_agreeing=choice.num_agreeing)
+            return join_looks(parts, choice.num_agreeing)
         case FromOtherRuns():
             raise BadInput("numbers of guesses were chosen, which are for membership coins; runs need a threshold")
         case Grid():
-            return _join(_count_sides(np.sort(members), np.sort(non_members), choice.fractions, distinct=True))
-
-
-def _join(parts: list[ErrorCounts] | tuple[ErrorCounts, ...], num_agreeing: int = 1) -> ErrorCounts:
-    return ErrorCounts(
-        false_negatives=np.concatenate([part.false_negatives for part in parts], axis=-1),
-        false_positives=np.concatenate([part.false_positives for part in parts], axis=-1),
-        thresholds=np.concatenate([part.thresholds for part in parts], axis=-1),
-        num_members=parts[0].num_members,
-        num_non_members=parts[0].num_non_members,
-        num_agreeing=num_agreeing,
-    )
+            return join_looks(_count_sides(np.sort(members), np.sort(non_members), choice.fractions, distinct=True))
 
 
 def _count_sides(
@@ -255,14 +235,10 @@ def bound_from_runs(
     own, so that the rule does not depend on confidence and tries.
     """
     require_runs(evidence, estimator=estimator)
-    check_delta(delta)
-    check_confidence(confidence)
-    check_num_tries(num_tries)
+    check_settings(delta=delta, confidence=confidence, num_tries=num_tries)
     significance = (1.0 - confidence) / num_tries
     errors = count_errors(evidence, choice, lambda looks: (objective or look_bounds)(looks, SELECTION_SIGNIFICANCE))
-    each = share_significance(significance, num_looks=errors.num_looks, num_agreeing=errors.num_agreeing)
-    bounds = look_bounds(errors, each)
-    look = int(agreed_look(bounds, num_agreeing=errors.num_agreeing))
+    each, bounds, look = bound_looks(errors, look_bounds, significance)
     none = np.zeros(1, dtype=np.int64)
     perfect = replace(
         errors, false_negatives=none, false_positives=none, thresholds=none.astype(np.float64), num_agreeing=1

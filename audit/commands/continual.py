@@ -1,0 +1,39 @@
+"""`audit continual`: classes that arrive in stages, of which condensed sets are passed on."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from audit.commands.attack import say, where_of
+from audit.commands.workers import with_workers
+from audit.specs.continual import Continual
+from audit.specs.options import build, with_fields
+
+
+@click.command()
+@with_fields(Continual)
+@with_workers
+@click.option("--data-root", type=click.Path(path_type=Path), help="Folder that holds data sets.")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("runs/continual"), show_default=True,
+              help="Folder for continual.json and finished parts.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def continual(**flags: Any) -> int:
+    """Class-incremental learning in which every stage passes on a condensed set and no records.
+
+    After each stage a network is trained on the sets so far and tested on all classes seen so far. Finished parts are
+    kept in --out: run the same command again to resume.
+    """
+    spec, where = build(Continual, flags), where_of({**flags, "show_records": False})
+    from audit.games.run import run
+    from audit.games.utility.table import dump
+
+    result = run(spec, where, say)
+    if flags["as_json"]:
+        click.echo(dump(result), nl=False)
+        return 0
+    for stage in result["stages"]:
+        found = stage["accuracy"]
+        around = "" if found["interval"] is None else " [{:.1%}, {:.1%}]".format(*found["interval"])
+        click.echo(f"stage {stage['stage']}  {len(stage['classes']):>3} classes  {found['mean']:.1%}{around}")
+    return 0

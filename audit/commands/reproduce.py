@@ -1,0 +1,110 @@
+"""`audit reproduce`: tables and figures of papers, run again."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from audit.commands.workers import executor_of, with_workers
+from audit.specs.options import build, with_fields
+from audit.specs.reproduce import Reproduce
+from condensers.errors import BadConfig
+
+
+def _fields() -> Any:
+    """The options of the specification; the item stands by itself."""
+
+    def decorate(function: Any) -> Any:
+        decorated: Any = with_fields(Reproduce)(function)
+        decorated.__click_params__ = [param for param in decorated.__click_params__ if param.name != "item"]
+        return decorated
+
+    return decorate
+
+
+@click.command()
+@click.argument("item", metavar="[ITEM]", required=False)
+@_fields()
+@with_workers
+@click.option("--all", "everything", is_flag=True, help="Every item.")
+@click.option("--data-root", type=click.Path(path_type=Path), help="Folder that holds data sets.")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True,
+              help="Folder that holds run directories.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print the records as JSON.")
+def reproduce(item: str | None, everything: bool, **flags: Any) -> int:
+    """Reproduce a table or a figure of a paper and compare our values with the published ones.
+
+    Without ITEM it lists the items and the data they need. Results are a PDF, an HTML page, table.csv and table.md in a
+    run directory. To resume after an interruption, run the same command again. Exits 0 whether or not the values agree:
+    a disagreement is a result.
+    """
+    from audit.reproduce.tables import published_item, published_items
+
+    if everything and item is not None:
+        raise BadConfig(f"--all and ITEM {item}: give one of them")
+    if item is None and not everything:
+        click.echo(_list(as_json=flags["as_json"], data_root=flags["data_root"]), nl=not flags["as_json"])
+        return 0
+    names = list(published_items()) if everything else [published_item(str(item)).name]
+    specs = [build(Reproduce, {**flags, "item": name}) for name in names]
+    from audit.commands.attack import say
+    from audit.engine.where import Where
+    from audit.reproduce.run import run_reproduction
+    from reports.records import schema
+    from reports.words.reproduction import summary
+
+    where = Where(out=flags["out"], executor=_executor(flags), data_root=flags["data_root"])
+    reports, finished = [], {}  # type: ignore[var-annotated]
+    for spec in specs:
+        say(spec.command())
+        reports.append(run_reproduction(spec, where, say, finished))
+        if not flags["as_json"]:
+            click.echo(f"{spec.item:<20}{summary(reports[-1])}\n  {reports[-1].pdf}")
+    if flags["as_json"]:
+        records = [json.loads(schema.dump(report)) for report in reports]
+        click.echo(json.dumps(records if everything else records[0], indent=2, ensure_ascii=False))
+    return 0
+
+
+def _executor(flags: dict[str, Any]) -> Any:
+    """What the options ask for; at scale smoke, unless they say something, this process: starting workers takes longer
+    than the work.
+    """
+    if flags["scale"] == "smoke" and flags["executor"] == "local" and flags["jobs"] is None:
+        from audit.engine.executor import InProcess
+
+        return InProcess()
+    return executor_of(flags)
+
+
+def _list(*, as_json: bool, data_root: Path | None) -> str:
+    from audit.data.catalog import BY_NAME, resolve_root, search
+    from audit.reproduce.tables import published_items
+
+    root = resolve_root(data_root)
+    here = {name: search(found, root).path is not None for name, found in BY_NAME.items()}
+    items = [
+        {
+            "item": item.name,
+            "title": item.title,
+            "paper": item.paper,
+            "where": item.where,
+            "figures": len(item.cells),
+            "data": {name: here[name] for name in item.datasets},
+            "not_run": [f"{what}: {why}" for what, why in item.quoted],
+        }
+        for item in published_items().values()
+    ]
+    if as_json:
+        return json.dumps(items, indent=2, ensure_ascii=False) + "\n"
+    lines, paper = [], ""
+    for found in items:
+        if found["paper"] != paper:
+            paper = str(found["paper"])
+            lines += ["", paper]
+        data = ", ".join(name if there else f"{name} (not here)" for name, there in found["data"].items())  # type: ignore[attr-defined]
+        lines.append(f"  {found['item']:<20}{found['title']}")
+        lines.append(f"  {'':<20}{found['figures']} figures; needs {data}; scale smoke: nothing but digits")
+        lines += [f"  {'':<20}not run: {one}" for one in found["not_run"]]  # type: ignore[attr-defined]
+    return "\n".join([*lines[1:], "", "audit reproduce ITEM --scale smoke|reduced|full; docs/reproduction.md"])

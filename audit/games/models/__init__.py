@@ -1,0 +1,1 @@
+"""Models that a person trained: no condenser, the same attacks and statistics."""

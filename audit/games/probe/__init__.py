@@ -1,0 +1,1 @@
+"""What an audit will cost, from a few seconds of it."""

@@ -1,0 +1,129 @@
+"""Cells of Dong et al. whose figure comes from an attack: the loss attack, LiRA, GAN-leak and the nearest records.
+
+The paper's runs have randomness of their own, which costs most of what shared randomness saves: that is kept at the
+scales reduced and full.
+"""
+
+from typing import Any
+
+from audit.reproduce.accuracy import images_of_ratio, known_settings
+from audit.reproduce.cells import (
+    PlannedCell,
+    accuracy_of_victims,
+    advantage_of,
+    auc_of,
+    auc_percent_of,
+    members_among_nearest,
+)
+from audit.reproduce.scales import (
+    REDUCED_EPOCHS,
+    SMOKE_EPOCHS,
+    VARIANTS,
+    data_of,
+    differences,
+    preset_of,
+    scale_settings,
+)
+from audit.reproduce.tables import PublishedCell
+from audit.specs.membership import GanLeak, Lira, Loss
+from audit.specs.pictures import Visual
+from audit.specs.reproduce import Reproduce
+from condensers.published import Circumstance, published_values
+
+DONG = "dong"
+SMOKE_IMAGES = 2
+RUNS = {"smoke": 4, "reduced": 4, "full": 10}
+SHADOWS = {"smoke": 32, "reduced": 32, "full": 256}
+SHADOWS_OF_KIP = {"smoke": 32, "reduced": 32, "full": 64}
+SMOKE_POOL = 100  # records, where every record needs fit runs with it and without it
+CELEBA_RECORDS = 10_000  # section 5.1: 5000 of each class
+
+
+def plan_loss(table: str, init: str | None) -> Any:
+    """The advantage of the loss attack by the protocol of a table."""
+
+    def plan(asked: Reproduce, cell: PublishedCell) -> PlannedCell:
+        own, differs = _common(asked, cell, init=init)
+        spec = Loss(**own, shadows=asked.seeds or RUNS[asked.scale], independent_randomness=asked.scale != "smoke")
+        return PlannedCell(published=cell, spec=spec, read=advantage_of(table), differs=differs)
+
+    return plan
+
+
+def plan_victims(asked: Reproduce, cell: PublishedCell) -> PlannedCell:
+    """The accuracy of the networks that the loss attack looks at, on records that their runs left out."""
+    init = "real" if cell.labels.get("init") == "real" else None
+    table = "Table 1" if init else "Table 2"
+    planned = plan_loss(table, init)(asked, cell)
+    differs = (*planned.differs, "tested on records that a run left out")
+    return PlannedCell(published=cell, spec=planned.spec, read=accuracy_of_victims, differs=differs)
+
+
+def plan_lira(asked: Reproduce, cell: PublishedCell) -> PlannedCell:
+    """The AUC of LiRA against the trained network."""
+    own, differs = _common(asked, cell, init=None, pool=SMOKE_POOL)
+    shadows = (SHADOWS_OF_KIP if own["method"] == "kip" else SHADOWS)[asked.scale]
+    spec = Lira(**own, shadows=asked.seeds or shadows, independent_randomness=asked.scale != "smoke")
+    return PlannedCell(published=cell, spec=spec, read=auc_of, differs=differs)
+
+
+def plan_gan_leak(asked: Reproduce, cell: PublishedCell) -> PlannedCell:
+    """The AUC of GAN-leak against conditional GANs."""
+    own, differs = _common(asked, cell, init=None, pool=SMOKE_POOL)
+    settings = {"attack.starts": "2", "attack.steps": "5"} if asked.scale == "smoke" else {}
+    own["settings"] = {**own["settings"], **settings}
+    shadows = {"smoke": 16, "reduced": 32, "full": 40}[asked.scale]
+    spec = GanLeak(**own, shadows=asked.seeds or shadows)
+    return PlannedCell(published=cell, spec=spec, read=auc_percent_of, differs=differs)
+
+
+def plan_nearest(asked: Reproduce, cell: PublishedCell) -> PlannedCell:
+    """How many of the nearest records of synthetic images are members."""
+    own, differs = _common(asked, cell, init=None)
+    settings = {name: value for name, value in own.pop("settings").items() if not name.startswith("victim.")}
+    runs = asked.seeds or RUNS[asked.scale]
+    spec = Visual(**own, settings=settings, distances=("l2",), runs=runs)
+    return PlannedCell(published=cell, spec=spec, read=members_among_nearest, differs=differs)
+
+
+def _common(
+    asked: Reproduce, cell: PublishedCell, *, init: str | None, pool: int | None = None
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """What all attacks are asked for, and what of it is otherwise than in the paper."""
+    labels = cell.labels
+    method, variant = VARIANTS.get(str(labels["method"]), (str(labels["method"]), {}))
+    dataset = str(labels.get("dataset", "fashion-mnist"))
+    private = "epsilon" in labels
+    preset = "paper" if private else DONG
+    ratio = float(labels.get("ratio", 0.002))
+    name, records = data_of(asked, dataset)
+    ipc = images_of_ratio(asked, ratio, dataset)
+    # The printed learning rate belongs to the printed ratio, whatever the ratio is of.
+    printed = published_values(method, preset, Circumstance(dataset=dataset, ratio=ratio))
+    rate = {"learning_rate": f"{printed['learning_rate']:g}"} if "learning_rate" in printed else {}
+    settings = {**({} if asked.scale == "smoke" else rate), **scale_settings(asked, method), **variant}
+    settings |= known_settings(asked.settings, method)
+    epochs = {"smoke": SMOKE_EPOCHS, "reduced": REDUCED_EPOCHS, "full": None}[asked.scale]
+    victims = {} if epochs is None else {"victim.epochs": str(epochs)}
+    if asked.scale == "smoke":
+        victims["victim.width"] = "8"
+        records = pool or records
+    elif dataset == "celeba-64":
+        records = CELEBA_RECORDS
+    own: dict[str, Any] = {
+        "method": method,
+        "dataset": name,
+        "records": records,
+        "ipc": SMOKE_IMAGES if asked.scale == "smoke" else ipc,
+        "init": None if method in ("real", "cgan") else init,
+        "preset": preset_of(asked, preset),
+        "settings": {**settings, **victims},
+        "epsilon": float(labels["epsilon"]) if private else None,
+        "seed": asked.seed,
+        "device": asked.device,
+    }
+    more = {} if asked.scale == "full" else {"networks": f"trained for {epochs} epochs"}
+    if asked.scale == "smoke":
+        more["images per class"] = f"{SMOKE_IMAGES} instead of {ipc}"
+    reduced = {key: value for key, value in settings.items() if key not in {**variant, **rate}}
+    return own, differences(asked, method=method, dataset=dataset, preset=preset, settings=reduced, more=more)

@@ -1,0 +1,180 @@
+"""From a published item to what is run for each of its figures."""
+
+from collections.abc import Callable
+
+from audit.reproduce.accuracy import known_settings, plan_accuracy
+from audit.reproduce.attacks import DONG, plan_gan_leak, plan_lira, plan_loss, plan_nearest, plan_victims
+from audit.reproduce.cells import PlannedCell, distance_left, epsilon_of, stage_of
+from audit.reproduce.scales import (
+    REDUCED_EPOCHS,
+    SMOKE_EPOCHS,
+    STAND_IN,
+    data_of,
+    differences,
+    num_seeds,
+    preset_of,
+    scale_settings,
+)
+from audit.reproduce.tables import PublishedCell, PublishedItem
+from audit.reproduce.zhao_zhang import plan_protocol
+from audit.specs.account import Account
+from audit.specs.continual import Continual
+from audit.specs.reproduce import Reproduce
+from audit.specs.theory import Theory
+from condensers.errors import BadConfig
+
+Planner = Callable[[Reproduce, PublishedCell], PlannedCell]
+# Accuracy on Adult: the classifier is a perceptron, and the table cannot be stood in for by digits.
+THEORY = {"smoke": (200, (2,), 30), "reduced": (2000, (25, 50), 300), "full": (50_000, (50, 100), 20_000)}
+
+
+def plan_item(asked: Reproduce, item: PublishedItem) -> tuple[PlannedCell, ...]:
+    """What is run for every figure that was asked for; at scale smoke, those of one data set and ratio."""
+    cells = chosen_cells(asked, item)
+    planner = PLANNERS.get(item.name, plan_accuracy)
+    return tuple(planner(asked, cell) for cell in cells)
+
+
+def chosen_cells(asked: Reproduce, item: PublishedItem) -> tuple[PublishedCell, ...]:
+    """Figures that --dataset and --method leave; without them, at scale smoke those of the first data set and ratio."""
+    cells = item.cells
+    for name, wanted in (("dataset", asked.datasets), ("method", asked.methods)):
+        if wanted:
+            cells = tuple(cell for cell in cells if cell.labels.get(name) in wanted)
+            if not cells:
+                there = dict.fromkeys(str(cell.labels[name]) for cell in item.cells if name in cell.labels)
+                raise BadConfig(f"--{name} {', '.join(wanted)}: {item.name} has {', '.join(there) or 'none'}")
+    if asked.scale != "smoke":
+        return cells
+    for name in ("dataset", "ratio"):
+        first = next((cell.labels[name] for cell in cells if name in cell.labels), None)
+        cells = tuple(cell for cell in cells if cell.labels.get(name, first) == first)
+    return cells
+
+
+def _plan_dong_pictures(asked: Reproduce, cell: PublishedCell) -> PlannedCell:
+    """Figure 6: extractors with an embedding of 2048 dimensions."""
+    if cell.labels.get("dataset") is None:
+        raise ValueError("figure 6 is of one data set")
+    own = {"width": "64" if asked.scale == "smoke" else "2048", "learning_rate": "0.05"}
+    return plan_accuracy(asked, cell, own)
+
+
+def _plan_map(asked: Reproduce, cell: PublishedCell) -> PlannedCell:
+    """Figure 9: the sets of Dong et al."""
+    return plan_accuracy(asked, cell, preset=DONG)
+
+
+def _plan_theory(asked: Reproduce, cell: PublishedCell) -> PlannedCell:
+    """Figure 7: distribution matching watched step by step."""
+    records, ipc, iterations = THEORY[asked.scale]
+    dataset = STAND_IN if asked.scale == "smoke" else str(cell.labels["dataset"])
+    spec = Theory(dataset=dataset, records=records, ipc=ipc, iterations=iterations, seed=asked.seed)
+    differs = (
+        ()
+        if asked.scale == "full"
+        else (f"{records} records of {dataset}, {' and '.join(map(str, ipc))} images per class, {iterations} steps",)
+    )
+    read = distance_left(str(cell.labels["extractor"]), str(cell.labels["init"]))
+    return PlannedCell(published=cell, spec=spec, read=read, differs=differs)
+
+
+def _plan_table_1(asked: Reproduce, cell: PublishedCell) -> PlannedCell:
+    """Zheng & Li, Table I: accuracies, and budgets by the accountant, which needs no data."""
+    if cell.labels["quantity"] == "accuracy":
+        return plan_accuracy(asked, cell)
+    spec = Account(method=str(cell.labels["method"]), dataset=cell.labels["dataset"])  # type: ignore[arg-type]
+    return PlannedCell(published=cell, spec=spec, read=epsilon_of)
+
+
+def _plan_budget(asked: Reproduce, cell: PublishedCell) -> PlannedCell:  # noqa: ARG001
+    """Zheng & Li, Figure 2: by the accountant, at every scale."""
+    spec = Account(
+        method="ndpdc",
+        dataset=cell.labels["dataset"],  # type: ignore[arg-type]
+        batch=int(cell.labels["L"]),
+        steps=int(cell.labels["I"]),
+        noise_multiplier=float(cell.labels["sigma"]),
+    )
+    return PlannedCell(published=cell, spec=spec, read=epsilon_of)
+
+
+def _plan_continual(asked: Reproduce, cell: PublishedCell) -> PlannedCell:
+    """PSG, C.5: R = 200 at every budget."""
+    method, dataset = str(cell.labels["method"]), str(cell.labels["dataset"])
+    name, records = data_of(asked, dataset)
+    own = {"iterations": "200"} if method == "psg" else {}
+    few = {"batch": "16"} if asked.scale == "smoke" and method == "psg" else {}  # a stage has 46 records then
+    reduced = {**scale_settings(asked, method), **few, **known_settings(asked.settings, method)}
+    epochs = {"smoke": SMOKE_EPOCHS, "reduced": REDUCED_EPOCHS, "full": None}[asked.scale]
+    spec = Continual(
+        method=method,
+        dataset=name,
+        records=records,
+        ipc=1 if asked.scale == "smoke" else 10,
+        epsilon=float(cell.labels["epsilon"]),
+        preset=preset_of(asked),  # type: ignore[arg-type]
+        settings={**own, **reduced, **({"victim.width": "8"} if asked.scale == "smoke" else {})},
+        seeds=num_seeds(asked),
+        epochs=epochs,
+        seed=asked.seed,
+        device=asked.device,
+    )
+    more = {} if epochs is None else {"networks": f"trained for {epochs} epochs"}
+    differs = differences(asked, method=method, dataset=dataset, preset="paper", settings=reduced, more=more)
+    return PlannedCell(published=cell, spec=spec, read=stage_of(int(cell.labels["stage"])), differs=differs)
+
+
+def _plan_ablation(asked: Reproduce, cell: PublishedCell) -> PlannedCell:
+    """Dosser, Table 2, with PEA: without DOS there are as many optimisation steps as samples (section 4.3.2)."""
+    ipc, epsilon = str(cell.labels["ipc and ε"]).split(", ")
+    own = {"pea": "true", "ser": "true" if cell.labels["SER"] == "yes" else "false"}
+    if cell.labels["DOS"] == "no":
+        own["optimisation_steps"] = scale_settings(asked, "dosser").get("iterations", "10000")
+    return _plan_dosser(asked, cell, own, ipc=int(ipc), epsilon=float(epsilon))
+
+
+def _plan_dosser_sweep(asked: Reproduce, cell: PublishedCell) -> PlannedCell:
+    """Dosser, Figure 4."""
+    varied, value = str(cell.labels["varied"]), int(cell.labels["value"])
+    own = {"pea": "true"}
+    if varied == "optimisation steps":
+        share = int(scale_settings(asked, "dosser").get("optimisation_steps", "200000")) / 200_000
+        own["optimisation_steps"] = str(max(1, round(value * share)))
+    elif asked.scale == "smoke":
+        own["subspace" if varied == "subspace" else "auxiliary_images"] = str(max(2, value // 50))
+    else:
+        own |= {"subspace": str(value)} if varied == "subspace" else {"auxiliary_images": str(value)}
+        if varied == "subspace" and value >= 1000:
+            own["auxiliary_images"] = "2000"
+    return _plan_dosser(asked, cell, own, ipc=int(cell.labels["ipc"]), epsilon=1.0)
+
+
+def _plan_dosser(
+    asked: Reproduce, cell: PublishedCell, own: dict[str, str], *, ipc: int, epsilon: float
+) -> PlannedCell:
+    labels = {"method": "dosser", "dataset": cell.labels["dataset"], "ipc": ipc, "epsilon": epsilon}
+    planned = plan_accuracy(asked, PublishedCell(labels=labels, value=cell.value, spread=cell.spread), own)
+    return PlannedCell(published=cell, spec=planned.spec, read=planned.read, differs=planned.differs)
+
+
+PLANNERS: dict[str, Planner] = {
+    "dong/table-1": plan_loss("Table 1", "real"),
+    "dong/table-2": plan_loss("Table 2", None),
+    "dong/table-3": plan_victims,
+    "dong/table-4": plan_gan_leak,
+    "dong/figure-2": plan_lira,
+    "dong/figure-3": plan_victims,
+    "dong/figure-5": plan_nearest,
+    "dong/figure-6": _plan_dong_pictures,
+    "dong/figure-7": _plan_theory,
+    "dong/figure-8": plan_loss("Table 1", "real"),
+    "dong/figure-9": _plan_map,
+    "dong/figure-10": plan_victims,
+    "zheng-li/table-1": _plan_table_1,
+    "zheng-li/figure-2": _plan_budget,
+    "psg/continual": _plan_continual,
+    "dosser/table-2": _plan_ablation,
+    "dosser/figure-4": _plan_dosser_sweep,
+    "zhao-zhang/protocol": plan_protocol,
+}

@@ -1,0 +1,195 @@
+"""Runs a reproduction: every figure's specification in turn, equal ones once, and the record of all of them.
+
+Each specification resumes by itself in `--out`: membership audits in run directories of their own, networks and sets in
+cells that other items share. A figure whose data are not here is listed as not run.
+"""
+
+import csv
+import hashlib
+import io
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+import torch
+
+from audit.accounting.account import account
+from audit.engine.pages import write_pages
+from audit.engine.store import RunDirectory, explain_failure, write_tensors, write_text
+from audit.engine.where import Where
+from audit.games.run import run
+from audit.games.settings import versions
+from audit.games.utility.run import condensed_sets
+from audit.reproduce.agreement import Measured, judge
+from audit.reproduce.cells import PlannedCell
+from audit.reproduce.maps import map_images
+from audit.reproduce.plan import plan_item
+from audit.reproduce.tables import PublishedItem, published_item
+from audit.specs.account import Account
+from audit.specs.continual import Continual
+from audit.specs.reproduce import Reproduce
+from audit.specs.spec import Spec
+from audit.specs.theory import Theory
+from audit.specs.utility import Utility
+from condensers.errors import BadData
+from reports.documents.reproduction import ReproductionMaterial, build_reproduction
+from reports.records import schema
+from reports.records.gallery import pixels
+from reports.records.reproduction import NOT_COMPARED, NOT_RUN, EmbeddingMap, ReproducedRow, ReproductionReport
+from reports.words.reproduction import COLUMNS, csv_row, markdown
+
+Say = Callable[[str], None]
+Finished = dict[str, Any]  # records by specification
+MOST_PICTURES = 20  # of one set
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Outcome:
+    cell: PlannedCell
+    measured: Measured | None
+    why_not: str = ""
+
+
+def run_reproduction(spec: Reproduce, where: Where, say: Say, finished: Finished | None = None) -> ReproductionReport:
+    """Run or resume one item; `finished` holds records that other items have had, and is added to."""
+    item = published_item(spec.item)
+    planned = plan_item(spec, item)
+    known = {} if finished is None else finished
+    outcomes = [_measure(cell, where, say, known, (place, len(planned))) for place, cell in enumerate(planned, 1)]
+    measured = [(one.cell.published, one.measured) for one in outcomes if one.measured is not None]
+    rows = tuple(_row(item, one, measured, stands_in=spec.scale == "smoke") for one in outcomes)
+    sets = _sets(item, outcomes, where, say)
+    maps = (map_images(sets, spec.seed),) if item.map and sets else ()
+    return _keep(spec, item, rows, maps, sets if item.pictures else {}, where, say)
+
+
+def _measure(cell: PlannedCell, where: Where, say: Say, known: Finished, place: tuple[int, int]) -> _Outcome:
+    key = f"{type(cell.spec).__name__} {cell.spec.to_json()}"
+    try:
+        if key not in known:
+            say(f"figure {place[0]} of {place[1]}: {cell.spec.command()}")
+            known[key] = run_cell(cell.spec, where, say)
+        return _Outcome(cell=cell, measured=cell.read(known[key]))
+    except BadData as error:
+        # The message may name folders of this machine, which belong into no record.
+        say(f"not run: {error}")
+        dataset = cell.published.labels.get("dataset", "the data set")
+        return _Outcome(cell=cell, measured=None, why_not=f"{dataset} was not found here, or could not be read")
+
+
+def run_cell(spec: Any, where: Where, say: Say) -> Any:
+    """The record of one figure's specification; what has cells keeps them in a folder that all items share."""
+    match spec:
+        case Account():
+            return account(spec)
+        case Utility() | Continual() | Theory():
+            return run(spec, replace(where, out=folder_of(spec, where)), say)
+    return run(spec, where, say)
+
+
+def folder_of(spec: Spec, where: Where) -> Any:
+    """Where a specification that has no run directory keeps its cells."""
+    return where.out / f"reproduce-{spec.COMMAND}"
+
+
+def _row(item: PublishedItem, one: _Outcome, measured: list[Any], *, stands_in: bool) -> ReproducedRow:
+    cell, ours = one.cell.published, one.measured
+    return ReproducedRow(
+        labels=tuple((name, _text(value)) for name, value in cell.labels.items()),
+        relation=item.relation if item.relation == "below" else "value",
+        published=cell.value,
+        published_interval=cell.interval,
+        ours=None if ours is None else ours.value,
+        interval=None if ours is None else ours.interval,
+        num_seeds=0 if ours is None else ours.num_seeds,
+        agreement=_agreement(item, one, measured, stands_in=stands_in),
+        differs=one.cell.differs if ours is not None else (one.why_not,),
+        command=one.cell.spec.command(),
+    )
+
+
+def _agreement(item: PublishedItem, one: _Outcome, measured: list[Any], *, stands_in: bool) -> str:
+    """Figures of data that stand in for the paper's are not compared with it; the accountant needs no data."""
+    if one.measured is None:
+        return NOT_RUN
+    if one.cell.published.value is not None and stands_in and not isinstance(one.cell.spec, Account):
+        return NOT_COMPARED
+    return judge(item, one.cell.published, one.measured, measured)
+
+
+def _sets(item: PublishedItem, outcomes: list[_Outcome], where: Where, say: Say) -> dict[str, torch.Tensor]:
+    """Synthetic images of an item that shows them, by what they are called."""
+    if not (item.pictures or item.map):
+        return {}
+    found: dict[str, torch.Tensor] = {}
+    for one in outcomes:
+        if one.measured is None or not isinstance(one.cell.spec, Utility):
+            continue
+        name = ", ".join(f"{_text(value)}" for value in one.cell.published.labels.values())
+        for made in condensed_sets(one.cell.spec, replace(where, out=folder_of(one.cell.spec, where)), say):
+            if made.images.ndim == 4:
+                found[name] = made.images.detach().cpu()
+    return dict(sorted(found.items()))
+
+
+def _keep(
+    spec: Reproduce,
+    item: PublishedItem,
+    rows: tuple[ReproducedRow, ...],
+    maps: tuple[EmbeddingMap, ...],
+    sets: dict[str, torch.Tensor],
+    where: Where,
+    say: Say,
+) -> ReproductionReport:
+    """Write record, pages, CSV and Markdown into a directory of their own."""
+    facts = json.dumps([spec.to_json(), [row.command for row in rows], versions(None)], sort_keys=True)
+    digest = hashlib.sha256(facts.encode()).hexdigest()[:12]
+    name = f"reproduce-{item.name.replace('/', '-')}-{spec.scale}-{digest}"
+    directory = RunDirectory(where.out / name)
+    with explain_failure(directory.path):
+        directory.path.mkdir(parents=True, exist_ok=True)
+    report = ReproductionReport(
+        item=item.name,
+        paper=item.paper,
+        where=item.where,
+        title=item.title,
+        unit=item.unit,
+        scale=spec.scale,
+        axis=item.axis,
+        command=spec.command(),
+        rows=rows,
+        quoted=item.quoted,
+        maps=maps,
+        config=msgspec.to_builtins(spec),
+        versions=versions(None),
+        digest=digest,
+        run_directory=name,
+        pdf="report.pdf",
+    )
+    shown = {place: images[:: max(1, len(images) // MOST_PICTURES)][:MOST_PICTURES] for place, images in sets.items()}
+    with directory.held():
+        write_text(directory.report, schema.dump(report))
+        write_text(directory.path / "table.csv", _csv(report))
+        write_text(directory.path / "table.md", markdown(report))
+        if shown:
+            write_tensors(directory.synthetic, {key: value.contiguous() for key, value in shown.items()}, digest=digest)
+        say("drawing the report")
+        pictures = {key: pixels(value.numpy()) for key, value in shown.items()}
+        with explain_failure(directory.pdf):
+            write_pages(build_reproduction(ReproductionMaterial(report=report, pictures=pictures)), directory)
+    return replace(report, run_directory=str(directory.path), pdf=str(directory.pdf))
+
+
+def _csv(report: ReproductionReport) -> str:
+    names = list(dict.fromkeys(name for row in report.rows for name, _ in row.labels))
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow([*names, *COLUMNS])
+    writer.writerows([*(row.label(name) or "" for name in names), *csv_row(row)] for row in report.rows)
+    return file.getvalue()
+
+
+def _text(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,107 @@
+"""What a scale makes of the papers' settings, and what is said about it.
+
+smoke: a few hundred records of digits and the quick presets with a handful of steps. It shows that everything runs;
+its figures are not the paper's. reduced: the paper's data, network and sizes, with fewer steps, smaller batches, fewer
+epochs and seeds. full: the paper's settings. `--set` goes before all of them.
+"""
+
+from collections.abc import Mapping
+
+from audit.specs.reproduce import Reproduce
+from condensers.published import Circumstance, published_values
+
+STAND_IN = "digits"
+SMOKE_RECORDS, SMOKE_EPOCHS, REDUCED_EPOCHS = 300, 30, 300
+SEEDS = {"smoke": 2, "reduced": 3, "full": 5}
+# A name in a table: the method, and what is set to have that variant of it.
+VARIANTS: dict[str, tuple[str, dict[str, str]]] = {
+    "kip with zca": ("kip", {"zca": "true"}),
+    "psg without noise": ("psg", {"noise_multiplier": "0"}),
+    "dosser with pea": ("dosser", {"pea": "true"}),
+}
+_NARROW = {"width": "8", "depth": "2"}
+SMOKE: dict[str, dict[str, str]] = {
+    "dm": {"iterations": "20", **_NARROW},
+    "dsa": {"iterations": "5", **_NARROW},
+    "dc": {"iterations": "5", **_NARROW},
+    "kip": {"iterations": "10"},
+    "ndpdc": {"iterations": "20", **_NARROW},
+    "psg": {"iterations": "3", **_NARROW},
+    "dyn-psg": {"iterations": "3", "inner": "1", **_NARROW},
+    "dosser": {"iterations": "10", "optimisation_steps": "40", **_NARROW},
+    "dp-merf": {"iterations": "50", "features": "200"},
+    "dp-hp": {"iterations": "20"},
+    "dp-sinkhorn": {"iterations": "20"},
+    "dp-kip": {"iterations": "20"},
+    "gs-wgan": {"iterations": "10"},
+    "cgan": {"iterations": "50"},
+    "dpsgd": {"iterations": "10", **_NARROW},
+}
+REDUCED: dict[str, dict[str, str]] = {
+    "dm": {"iterations": "200", "batch": "64"},
+    "dsa": {"iterations": "20", "loops": "1x1", "batch": "64"},
+    "kip": {"iterations": "200", "kernel": "fc", "siamese": "none", "batch": "1000"},
+    "ndpdc": {"iterations": "500"},
+    "psg": {"iterations": "10"},
+    "dyn-psg": {"iterations": "10"},
+    "dosser": {"iterations": "200", "optimisation_steps": "1000"},
+    "dp-sinkhorn": {"iterations": "2000"},
+    "gs-wgan": {"iterations": "500"},
+    "cgan": {"iterations": "2000"},
+}
+PAPER_STEPS = {"dosser": 200_000, "psg": 1000, "dyn-psg": 1000, "ndpdc": 10_000}
+
+
+def scale_settings(asked: Reproduce, method: str) -> dict[str, str]:
+    """What the scale changes in the settings of a method."""
+    return dict({"smoke": SMOKE, "reduced": REDUCED, "full": {}}[asked.scale].get(method, {}))
+
+
+def preset_of(asked: Reproduce, own: str = "paper") -> str:
+    """The preset of a paper, or the quick one at scale smoke."""
+    return "quick" if asked.scale == "smoke" else own
+
+
+def num_seeds(asked: Reproduce) -> int:
+    """What was asked for, or what the scale has."""
+    return asked.seeds or SEEDS[asked.scale]
+
+
+def data_of(asked: Reproduce, dataset: str) -> tuple[str, int | None]:
+    """The data set that is run in the place of the paper's, and how many records of it."""
+    if asked.scale == "smoke":
+        return STAND_IN, SMOKE_RECORDS
+    return dataset, None
+
+
+def size_of(asked: Reproduce, ipc: int) -> int:
+    """Images per class; a twenty-fifth of them at scale smoke."""
+    return max(1, round(ipc / 25)) if asked.scale == "smoke" else ipc
+
+
+def steps_of(asked: Reproduce, method: str, steps: int, setting: str = "iterations") -> int:
+    """Steps in the same proportion to those of the scale as they have in the paper."""
+    own = scale_settings(asked, method).get(setting)
+    return steps if own is None else max(1, round(steps * int(own) / PAPER_STEPS[method]))
+
+
+def differences(
+    asked: Reproduce,
+    *,
+    method: str,
+    dataset: str,
+    preset: str,
+    settings: Mapping[str, str],
+    more: Mapping[str, str] = {},
+) -> tuple[str, ...]:
+    """In words, what is otherwise than in the paper: data, settings of the scale, and what `more` says of others."""
+    said = []
+    if asked.scale == "smoke":
+        said.append(f"{SMOKE_RECORDS} records of {STAND_IN} in place of {dataset}, preset quick")
+    printed = published_values(method, preset, Circumstance(dataset=dataset))
+    changed = {**{name: value for name, value in settings.items() if not name.startswith("victim.")}}
+    for name, value in sorted(changed.items()):
+        before = f" instead of {printed[name]}" if name in printed else ""
+        if str(printed.get(name, "")).lower() != value:
+            said.append(f"{name} {value}{before}")
+    return (*said, *(f"{name} {text}" for name, text in more.items()))

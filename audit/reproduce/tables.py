@@ -1,0 +1,109 @@
+"""What the papers print, read from `published.toml`. Importing this imports no torch."""
+
+import math
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from condensers.errors import BadConfig
+from condensers.spelling import did_you_mean
+
+FILE = "published.toml"
+RELATIONS = ("value", "below", "drawn")
+NOT_LABELS = ("values", "spread", "only")
+Label = str | int | float
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedCell:
+    """One figure of a table: where it stands, its value and what is printed after ±; None where nothing is printed."""
+
+    labels: dict[str, Label]
+    value: float | None
+    spread: float | None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Value ± spread; where no spread is printed, a unit of its last digit."""
+        if self.value is None:
+            return None
+        reach = rounding(self.value) if self.spread is None else max(self.spread, rounding(self.value))
+        return self.value - reach, self.value + reach
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedItem:
+    """A table or a figure; the fields are those that `published.toml` explains."""
+
+    name: str
+    paper: str
+    where: str
+    title: str
+    unit: str
+    cells: tuple[PublishedCell, ...]
+    quoted: tuple[tuple[str, str], ...] = ()
+    relation: str = "value"
+    chance: float | None = None
+    baseline: dict[str, Label] | None = None
+    axis: str = ""
+    pictures: bool = False
+    map: bool = False
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """Data sets that it needs, in order."""
+        return tuple(dict.fromkeys(str(cell.labels.get("dataset", "fashion-mnist")) for cell in self.cells))
+
+
+def rounding(value: float) -> float:
+    """A unit of the last printed digit: a value may be rounded or, as budgets are, rounded up."""
+    decimals = next((places for places in range(4) if math.isclose(round(value, places), value, abs_tol=1e-9)), 4)
+    return 10.0**-decimals
+
+
+@cache
+def published_items() -> dict[str, PublishedItem]:
+    """Every item by name, in the order of the file."""
+    raw = tomllib.loads(resources.files("audit.reproduce").joinpath(FILE).read_text(encoding="utf-8"))
+    return {name: _item(name, entry, raw["papers"]) for name, entry in raw["items"].items()}
+
+
+def published_item(name: str) -> PublishedItem:
+    """The item, or one line that says which there are."""
+    items = published_items()
+    if name not in items:
+        raise BadConfig(
+            f"ITEM {name!r}: no such table or figure; there are {', '.join(items)}{did_you_mean(name, items)}"
+        )
+    return items[name]
+
+
+def _item(name: str, entry: dict[str, Any], papers: dict[str, str]) -> PublishedItem:
+    own = {key: entry[key] for key in ("where", "title", "unit")}
+    optional = {
+        key: entry[key] for key in ("relation", "chance", "baseline", "axis", "pictures", "map") if key in entry
+    }
+    return PublishedItem(
+        name=name,
+        paper=papers[name.split("/")[0]],
+        cells=tuple(cell for row in entry["rows"] for cell in _cells(row, entry["over"], entry["columns"])),
+        quoted=tuple((one["what"], one["why"]) for one in entry.get("quoted", ())),
+        **own,
+        **optional,
+    )
+
+
+def _cells(row: dict[str, Any], over: str, columns: list[Label]) -> list[PublishedCell]:
+    labels = {key: value for key, value in row.items() if key not in NOT_LABELS}
+    spreads = row.get("spread", [math.nan] * len(columns))
+    return [
+        PublishedCell(labels={**labels, over: column}, value=_known(value), spread=_known(spread))
+        for column, value, spread in zip(columns, row["values"], spreads, strict=True)
+        if column in row.get("only", columns)
+    ]
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)

@@ -1,0 +1,63 @@
+"""A table or a figure of a paper, run again: `Reproduce`."""
+
+import shlex
+from typing import Annotated, ClassVar, Literal
+
+import msgspec
+from msgspec import Meta
+
+from audit.specs import fields
+from audit.specs.spec import Settings, Spec
+
+SCALES = ("smoke", "reduced", "full")
+
+
+class Reproduce(Spec, frozen=True, kw_only=True):
+    """The published values of one item beside ours.
+
+    >>> Reproduce(item="dong/table-2", scale="reduced").command()
+    'audit reproduce dong/table-2 --scale reduced'
+    """
+
+    COMMAND: ClassVar[str] = "reproduce"
+    item: Annotated[str, Meta(description="Which table or figure, such as dong/table-2; `audit reproduce` lists them.")]
+    scale: Annotated[
+        Literal["smoke", "reduced", "full"],
+        Meta(
+            description="smoke: minutes, digits in place of the data; reduced: the paper's data and network with fewer "
+            "steps, runs or epochs; full: the paper's settings."
+        ),
+    ] = "smoke"
+    datasets: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Use only these data sets of the item. May be repeated. Default: all; one at scale smoke.",
+            extra={"option": "--dataset"},
+        ),
+    ] = ()
+    methods: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Use only these methods of the item. May be repeated. Default: all.",
+            extra={"option": "--method"},
+        ),
+    ] = ()
+    ratio_of: Annotated[
+        Literal["members", "all"],
+        Meta(description="Whether r of Dong et al. is relative to the condensed half of the data or to all of it."),
+    ] = "members"
+    seeds: Annotated[
+        Annotated[int, Meta(ge=1, le=10_000)] | None,
+        Meta(description="Number of seeds, runs or networks per value. Default: by --scale."),
+    ] = None
+    settings: Annotated[
+        Settings, Meta(description="A setting of the methods, instead of that of the scale. May be repeated.")
+    ] = msgspec.field(default_factory=dict)
+    seed: fields.Seed = 0
+    device: fields.Device = "auto"
+
+    def command(self) -> str:
+        """The command line that asks for this again; the item stands by itself."""
+        words = shlex.split(super().command())
+        place = words.index("--item")
+        return shlex.join([*words[:2], words[place + 1], *words[2:place], *words[place + 2 :]])

@@ -1,0 +1,111 @@
+"""What is said of a reproduction: rows for people, for CSV and for Markdown."""
+
+from collections import Counter
+
+from reports.records.reproduction import AGREEMENTS, NOTHING_PRINTED, ReproducedRow, ReproductionReport
+from reports.words.rounding import count, decimals_of
+from reports.words.table import Column, Table
+
+COLUMNS = (
+    "relation", "published", "published_low", "published_high", "ours", "low", "high", "seeds", "agreement", "differs",
+    "command",
+)  # fmt: skip
+SCALES = {
+    "smoke": "Scale smoke: other data and a handful of steps. It shows that everything runs. Its measurements are not "
+    "those of the paper and are not compared with them; analytic figures need no data and are compared.",
+    "reduced": "Scale reduced: the paper's data and network with fewer steps, epochs or runs, as each row says.",
+    "full": "Scale full: the paper's settings, as far as the paper states them.",
+}
+INTERVALS = (
+    "Published intervals are the value ± what the paper prints after it, or one unit of its last digit. Ours are 95% "
+    "intervals over seeds, networks or runs; a figure without an interval comes from a single run or is analytic."
+)
+
+
+def summary(report: ReproductionReport) -> str:
+    """How many figures agree, in one sentence."""
+    counts = Counter(row.agreement for row in report.rows)
+    parts = [f"{agreement}: {count(counts[agreement])}" for agreement in AGREEMENTS if counts[agreement]]
+    return f"{count(len(report.rows))} figures; {'; '.join(parts)}."
+
+
+def name_of(row: ReproducedRow) -> str:
+    """Where a figure stands."""
+    return ", ".join(value if name in ("method", "dataset") else f"{name} {value}" for name, value in row.labels)
+
+
+def published_text(row: ReproducedRow) -> str:
+    """As printed."""
+    if row.published is None:
+        return "drawn"
+    if row.relation == "below":
+        return f"< {row.published:g}"
+    if row.published_interval is None:
+        return f"{row.published:g}"
+    reach = (row.published_interval[1] - row.published_interval[0]) / 2
+    return f"{row.published:g} ± {reach:.3g}".replace("-", "−")
+
+
+def ours_text(row: ReproducedRow) -> str:
+    """As measured, with its interval."""
+    if row.ours is None:
+        return "—"
+    if row.interval is None:
+        return f"{row.ours:.2f}".replace("-", "−")
+    decimals = max(1, decimals_of(row.interval, most=3))
+    low, high = row.interval
+    return f"{row.ours:.{decimals}f} [{low:.{decimals}f}, {high:.{decimals}f}]".replace("-", "−")
+
+
+def rows_table(report: ReproductionReport) -> Table:
+    """A row for each figure."""
+    columns = (
+        Column(title="figure", share=0.25),
+        Column(title="published", share=0.13, align="right"),
+        Column(title="ours", share=0.2, align="right"),
+        Column(title="agreement", share=0.13),
+        Column(title="what differs", share=0.29),
+    )
+    rows = tuple(
+        (name_of(row), published_text(row), ours_text(row), row.agreement, "; ".join(row.differs) or "nothing known")
+        for row in report.rows
+    )
+    return Table(columns=columns, rows=rows)
+
+
+def markdown(report: ReproductionReport) -> str:
+    """The item as a section of a page."""
+    lines = [
+        f"### {report.item}: {report.title} ({report.unit}), scale {report.scale}",
+        "",
+        f"{report.paper}; {report.where}. {summary(report)}",
+        "",
+        "| figure | published | ours | agreement | what differs |",
+        "|---|---|---|---|---|",
+    ]
+    lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows_table(report).rows]
+    if report.quoted:
+        lines += ["", "Not run here:", ""]
+        lines += [f"- {what}: {why}." for what, why in report.quoted]
+    return "\n".join([*lines, "", f"`{report.command}`", ""])
+
+
+def csv_row(row: ReproducedRow) -> tuple[object, ...]:
+    """The values of `COLUMNS`; empty where there is none."""
+    printed, mine = row.published_interval or ("", ""), row.interval or ("", "")
+    return (
+        row.relation,
+        "" if row.published is None else row.published,
+        *printed,
+        "" if row.ours is None else row.ours,
+        *mine,
+        row.num_seeds,
+        row.agreement,
+        "; ".join(row.differs),
+        row.command,
+    )
+
+
+def compared(report: ReproductionReport) -> tuple[ReproducedRow, ...]:
+    """Rows with something printed."""
+    return tuple(row for row in report.rows if row.agreement != NOTHING_PRINTED)

@@ -1,0 +1,94 @@
+"""`audit reproduce` from the command line: the list, one item, and every item at scale smoke."""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from audit.cli import main
+from audit.commands.reproduce import reproduce
+from audit.reproduce.tables import published_items
+from audit.specs.options import build
+from audit.specs.reproduce import Reproduce
+from reports.records.reproduction import NOT_RUN
+
+MINUTES_FOR_ALL = 20  # of two idle cores
+
+
+def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    monkeypatch.setattr(sys, "argv", ["audit", "reproduce", *words])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    printed = capsys.readouterr()
+    return int(stop.value.code or 0), printed.out, printed.err
+
+
+def test_the_list_names_every_item_and_what_cannot_be_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, text, _ = call(monkeypatch, capsys)
+    assert status == 0
+    assert all(f"  {name} " in text for name in published_items())
+    for quoted in ("G-PATE", "DataLens", "DPDM"):
+        assert quoted in text
+    status, text, _ = call(monkeypatch, capsys, "--json")
+    assert [entry["item"] for entry in json.loads(text)] == list(published_items())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("dong/table-99",), "no such table or figure"),
+        (("dong/table-1", "--all"), "give one of them"),
+        (("dong/table-1", "--scale", "huge"), "is not one of 'smoke', 'reduced', 'full'"),
+        (("dong/table-1", "--dataset", "moon"), "--dataset moon: dong/table-1 has fashion-mnist"),
+    ],
+)
+def test_bad_usage_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
+) -> None:
+    status, out, err = call(monkeypatch, capsys, *words)
+    assert (status, out) == (2, "")
+    assert said in err.strip().splitlines()[-1]
+
+
+def test_the_command_of_a_specification_asks_for_it_again() -> None:
+    made = Reproduce(
+        item="dong/table-2", scale="reduced", datasets=("cifar10", "celeba-64"), methods=("kip with zca",),
+        ratio_of="all", seeds=3, settings={"iterations": "5"}, seed=7, device="cpu",
+    )  # fmt: skip
+    program, name, *words = shlex.split(made.command())
+    assert (program, name, words[0]) == ("audit", "reproduce", "dong/table-2")
+    assert build(Reproduce, reproduce.make_context(name, words).params) == made
+    assert Reproduce.from_json(made.to_json()) == made
+
+
+def test_one_item_ends_with_its_pages(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    words = ("zheng-li/table-1", "--method", "ldpdc", "--out", str(tmp_path), "--json")
+    status, text, _ = call(monkeypatch, capsys, *words)
+    record = json.loads(text)
+    assert status == 0
+    assert [row["agreement"] for row in record["rows"]] == ["not compared", "within both intervals"]
+    assert {"table.csv", "table.md", "report.pdf"} <= {path.name for path in Path(record["run_directory"]).iterdir()}
+
+
+@pytest.mark.slow
+def test_every_item_runs_at_scale_smoke(tmp_path: Path) -> None:
+    """All items by one command, as in CI; nothing but digits is needed, so no figure may be left out."""
+    words = [sys.executable, "-m", "audit.cli", "reproduce", "--all", "--scale", "smoke", "--json"]
+    done = subprocess.run(
+        [*words, "--out", str(tmp_path)], capture_output=True, text=True, timeout=60 * MINUTES_FOR_ALL, check=False,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    records = json.loads(done.stdout)
+    assert [record["item"] for record in records] == list(published_items())
+    for record in records:
+        assert record["rows"]
+        assert all(row["agreement"] != NOT_RUN for row in record["rows"]), record["item"]

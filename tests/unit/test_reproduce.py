@@ -1,0 +1,183 @@
+"""`audit reproduce`: what is read from the data file, what is run for it, and when figures agree."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import audit
+from audit.engine.executor import InProcess
+from audit.engine.where import Where
+from audit.games.redraw import DrawOptions, material_of, read_run
+from audit.reproduce.agreement import Measured, judge
+from audit.reproduce.maps import map_images
+from audit.reproduce.plan import chosen_cells, plan_item
+from audit.reproduce.run import run_reproduction
+from audit.reproduce.tables import PublishedCell, PublishedItem, published_item, published_items, rounding
+from audit.specs.membership import Loss
+from audit.specs.reproduce import SCALES, Reproduce
+from audit.specs.utility import Utility
+from condensers.errors import BadConfig
+from reports.documents.kinds import build_document
+from reports.records.reproduction import DIRECTION, NO, NOT_COMPARED, NOTHING_PRINTED, UNDECIDED, WITHIN
+from reports.words.reproduction import markdown
+
+ASKED_FOR = {
+    "dong": [*(f"table-{n}" for n in range(1, 5)), *(f"figure-{n}" for n in (2, 3, 5, 6, 7, 8, 9, 10))],
+    "zheng-li": [*(f"table-{n}" for n in range(1, 10)), "figure-1", "figure-2"],
+    "psg": ["table-1", "figure-2", "figure-3", "continual"],
+    "dyn-psg": [*(f"table-{n}" for n in range(1, 6)), "figure-1", "figure-3", "figure-4"],
+    "dosser": ["table-1", "table-2", "figure-4"],
+    "zhao-zhang": ["protocol"],
+}
+
+
+def test_every_table_and_figure_is_there() -> None:
+    wanted = {f"{paper}/{item}" for paper, items in ASKED_FOR.items() for item in items}
+    assert wanted <= set(published_items())
+
+
+@pytest.mark.parametrize(
+    ("item", "labels", "value"),
+    [
+        ("dong/table-1", {"method": "dm", "ratio": 0.01, "dataset": "fashion-mnist"}, 83.67),
+        ("dong/table-2", {"method": "kip with zca", "ratio": 0.01, "dataset": "celeba-64"}, -1.80),
+        ("zheng-li/table-2", {"method": "ldpdc", "epsilon": 1.0, "dataset": "cifar10"}, 25.46),
+        ("zheng-li/table-8", {"method": "ndpdc", "I": 4000, "dataset": "fashion-mnist"}, 81.64),
+        ("dyn-psg/table-3", {"method": "dyn-psg", "ipc": 10, "epsilon": 1.0, "dataset": "svhn"}, 49.09),
+        ("dosser/table-1", {"method": "dosser", "epsilon": 1.0, "dataset": "mnist", "ipc": 50}, 96.4),
+    ],
+)
+def test_values_against_paper(item: str, labels: dict, value: float) -> None:
+    found = [cell for cell in published_item(item).cells if cell.labels == labels]
+    assert [cell.value for cell in found] == [value]
+
+
+def test_no_figure_stands_twice_in_an_item() -> None:
+    for item in published_items().values():
+        assert max(Counter(json.dumps(cell.labels, sort_keys=True) for cell in item.cells).values()) == 1, item.name
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("name", list(published_items()))
+def test_every_item_can_be_planned(name: str, scale: str) -> None:
+    """Specifications validate themselves; at full scale nothing but the paper's presets decides the settings."""
+    planned = plan_item(Reproduce(item=name, scale=scale), published_item(name))
+    assert planned
+    for cell in planned:
+        own = cell.spec
+        if scale == "smoke" and hasattr(own, "dataset") and own.COMMAND != "account":
+            assert own.dataset == "digits"
+        if isinstance(own, Utility | Loss) and scale != "smoke":
+            assert own.preset in ("paper", "dong")
+        if scale == "full" and isinstance(own, Utility):
+            assert own.epochs is None
+
+
+def test_rates_of_dong_stay_with_the_printed_ratio() -> None:
+    """r of all data doubles the images per class, not the learning rate."""
+    item = published_item("dong/table-2")
+    for ratio_of, images in (("members", 30), ("all", 60)):
+        asked = Reproduce(item=item.name, scale="full", ratio_of=ratio_of, methods=("dm",), datasets=("fashion-mnist",))
+        spec = plan_item(asked, item)[1].spec
+        assert (spec.ipc, spec.settings["learning_rate"]) == (images, "50")
+
+
+def test_data_sets_and_methods_can_be_chosen() -> None:
+    item = published_item("zheng-li/table-2")
+    chosen = chosen_cells(Reproduce(item=item.name, scale="full", datasets=("mnist",), methods=("ldpdc",)), item)
+    assert [cell.value for cell in chosen] == [85.80]
+    with pytest.raises(BadConfig, match="--dataset moon"):
+        chosen_cells(Reproduce(item=item.name, datasets=("moon",)), item)
+    with pytest.raises(BadConfig, match="no such table or figure"):
+        published_item("dong/table-99")
+
+
+def item_of(relation: str = "value", baseline: dict | None = None) -> PublishedItem:
+    return PublishedItem(
+        name="x/y", paper="", where="", title="", unit="%", cells=(), relation=relation, chance=10.0, baseline=baseline
+    )
+
+
+def cell_of(value: float | None, spread: float | None = 1.0, **labels: object) -> PublishedCell:
+    return PublishedCell(labels=dict(labels), value=value, spread=spread)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("published", "ours", "interval", "expected"),
+    [
+        (80.0, 82.0, (80.5, 83.5), WITHIN),
+        (80.0, 70.0, (69.0, 71.0), DIRECTION),
+        (80.0, 9.0, (8.0, 9.5), NO),
+        (80.0, 80.9, None, WITHIN),
+        (None, 80.9, None, NOTHING_PRINTED),
+    ],
+)
+def test_agreement(published: float | None, ours: float, interval: tuple | None, expected: str) -> None:
+    assert judge(item_of(), cell_of(published), Measured(value=ours, interval=interval, num_seeds=3), []) == expected
+
+
+@pytest.mark.parametrize(
+    ("interval", "expected"), [((0.49, 0.505), WITHIN), ((0.505, 0.52), UNDECIDED), ((0.52, 0.6), NO)]
+)
+def test_agreement_with_an_upper_limit(interval: tuple, expected: str) -> None:
+    ours = Measured(value=sum(interval) / 2, interval=interval, num_seeds=3)
+    assert judge(item_of("below"), cell_of(0.51), ours, []) == expected
+
+
+def test_direction_is_that_from_the_baseline() -> None:
+    base, more = cell_of(50.0, sigma=2), cell_of(60.0, sigma=1)
+    found = {name: Measured(value=value, interval=None, num_seeds=1) for name, value in (("base", 30.0), ("up", 33.0))}
+    item = item_of(baseline={"sigma": 2})
+    assert judge(item, more, found["up"], [(base, found["base"])]) == DIRECTION
+    lower = Measured(value=29.0, interval=None, num_seeds=1)
+    assert judge(item, more, lower, [(base, found["base"])]) == NO
+
+
+@pytest.mark.parametrize(("value", "half"), [(85.8, 0.1), (63.64, 0.01), (27.0, 1.0), (0.51, 0.01)])
+def test_rounding_of_printed_values(value: float, half: float) -> None:
+    assert rounding(value) == pytest.approx(half)
+
+
+def test_budgets_of_zheng_and_li_against_paper(tmp_path: Path) -> None:
+    """Table I, rounded up: 6.12, 5.45 and 6.72 for NDPDC at its default settings."""
+    spec = Reproduce(item="zheng-li/figure-2", scale="full")
+    report = run_reproduction(spec, Where(out=tmp_path, executor=InProcess()), lambda _: None)
+    printed = [row for row in report.rows if row.published is not None]
+    assert [row.agreement for row in printed] == [WITHIN] * 3
+
+
+def test_an_item_is_run_resumed_and_drawn_again(tmp_path: Path) -> None:
+    """LDPDC alone, which takes no steps: record, pages, CSV and Markdown, the same bytes when it is run again."""
+    spec = Reproduce(item="zheng-li/table-2", methods=("ldpdc",), seeds=2)
+    report = audit.run(spec, out=tmp_path, executor=InProcess(), progress=False)
+    folder = Path(report.run_directory)
+    names = ("report.json", "report.pdf", "report.html", "table.csv", "table.md")
+    before = {name: (folder / name).read_bytes() for name in names}
+    assert [row.agreement for row in report.rows] == [NOT_COMPARED]
+    assert report.rows[0].interval is not None
+    assert "digits in place of mnist" in before["table.md"].decode()
+    assert before["table.csv"].decode().count("\n") == 2
+    again = audit.run(spec, out=tmp_path, executor=InProcess(), progress=False)
+    assert again == report
+    assert {name: (folder / name).read_bytes() for name in names} == before
+    directory, record = read_run(folder)
+    document = build_document(material_of(directory, record, DrawOptions(show_records=False, data_root=None)))
+    assert document.title.startswith("zheng-li/table-2")
+    assert markdown(record) == before["table.md"].decode()
+
+
+def test_maps_of_few_and_of_many_images() -> None:
+    generator = torch.Generator().manual_seed(0)
+    few = {"a": torch.randn(4, 1, 4, 4, generator=generator), "b": torch.randn(5, 1, 4, 4, generator=generator)}
+    found = map_images(few, 0)
+    assert (found.kind, [len(points) for points in found.points.values()]) == ("principal components", [4, 5])
+    far = {"a": torch.full((15, 1, 4, 4), -1.0), "b": torch.full((15, 1, 4, 4), 1.0)}
+    noisy = {name: images + 0.05 * torch.randn(images.shape, generator=generator) for name, images in far.items()}
+    found = map_images(noisy, 0)
+    assert found.kind == "t-SNE"
+    centres = [np.mean(points, axis=0) for points in found.points.values()]
+    assert np.linalg.norm(centres[0] - centres[1]) > max(np.std(points) for points in found.points.values()) / 2
