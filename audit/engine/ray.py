@@ -5,21 +5,24 @@ SHA-256, which every worker checks. A task writes its file into a folder of its 
 alone writes the run directory, so no shared file system is needed (ray_driver.py, ray_tasks.py).
 """
 
+import atexit
 import contextlib
 import logging
 import os
 import socket
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from audit.engine.executor import OnProgress, Work
-from audit.engine.ray_driver import ClusterLost, Driver
+from audit.engine.ray_driver import ClusterLost, Driver, accepts
 from condensers.errors import BadConfig, Incomplete
 
 ANSWER_SECONDS = 5.0  # in which a head must accept a connection
+LEAVE_SECONDS = 10.0  # for disconnecting from a cluster whose head is gone
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +93,7 @@ class Ray:
         except ImportError:
             raise BadConfig("--executor ray: Ray is not installed; pip install 'condensation-audit[ray]'") from None
         if ray.is_initialized():
+            _require_head(ray)
             return ray
         address = self.address or os.environ.get("RAY_ADDRESS")
         if address:
@@ -137,6 +141,32 @@ def _head_of(ray: Any) -> tuple[str, int] | None:
     return host.strip("[]"), int(port)
 
 
+def _require_head(ray: Any) -> None:
+    """Incomplete if the head of the cluster is gone, in which case every call to Ray would block."""
+    head = _head_of(ray)
+    if head is not None and not accepts(head, ANSWER_SECONDS):
+        _leave(ray)
+        raise _lost("its head does not answer")
+
+
+def _lost(reason: str) -> Incomplete:
+    return Incomplete(
+        f"the Ray cluster failed ({reason}); finished work is kept: run the same command again, with Ray or without"
+    )
+
+
+def _leave(ray: Any) -> None:
+    """Disconnect from a cluster whose head is gone; Ray would end this process a minute after the head was lost.
+
+    Ray disconnects once more when the interpreter ends. If it cannot disconnect now, it could not then either.
+    """
+    thread = threading.Thread(target=ray.shutdown, daemon=True)
+    thread.start()
+    thread.join(LEAVE_SECONDS)
+    if thread.is_alive():
+        atexit.unregister(ray.shutdown)
+
+
 def _require_answer(address: str | None) -> None:
     """Refuse an address at which nothing listens, which Ray would try for minutes."""
     host, _, port = (address or "").removeprefix("ray://").rpartition(":")
@@ -159,12 +189,8 @@ def _explained(ray: Any) -> Iterator[None]:
         yield
     except ray.exceptions.RayTaskError as error:
         raise error.cause or error from None
-    except (ray.exceptions.RayError, ConnectionError, ClusterLost) as error:
-        if isinstance(error, ClusterLost):
-            # Ray would end this process a minute after the head was lost.
-            with contextlib.suppress(Exception):
-                ray.shutdown()
-        line = str(error).strip().splitlines()[0]
-        raise Incomplete(
-            f"the Ray cluster failed ({line}); finished work is kept: run the same command again, with Ray or without"
-        ) from None
+    except ClusterLost as error:
+        _leave(ray)
+        raise _lost(str(error)) from None
+    except (ray.exceptions.RayError, ConnectionError) as error:
+        raise _lost(str(error).strip().splitlines()[0]) from None

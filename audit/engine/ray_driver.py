@@ -4,9 +4,9 @@ Tasks are submitted as places become free, so the driver holds a few results at 
 When nothing is left to submit, units that are still running are started a second time on free places and the first
 result wins: units are idempotent, their bytes equal.
 
-Ray ends the process of a driver whose head has been away for a minute, without an exception, and calls to the head
-block until then. Calls to the head are therefore made by a thread of their own, and the loop of the driver looks
-whether the head still accepts connections.
+Ray ends the process of a driver whose head has been away for a minute, without an exception, and any call to Ray may
+block until then. All calls are therefore made by threads, and the caller's own thread only looks whether the head still
+accepts connections: it is never blocked, and leaves a blocked thread behind when the head is lost.
 """
 
 import contextlib
@@ -25,6 +25,7 @@ from audit.engine.store import write_bytes
 POLL_SECONDS = 0.5
 TELL_SECONDS = 2.0  # between questions for progress
 HEAD_SECONDS = 20.0  # without an answer of the head, after which it counts as lost
+STOP_SECONDS = 10.0  # for cancelling what runs after Ctrl-C
 IN_ADVANCE = 2  # tasks submitted per place that the cluster has, so that no place waits for the driver
 MOST_COPIES = 2  # of one unit, at the end
 
@@ -48,33 +49,48 @@ class Driver:
         on_progress: OnProgress,
     ) -> None:
         self._ray, self._work, self._folder, self._on_progress = ray, work, folder, on_progress
-        content = dump(work)
-        self._digest = hashlib.sha256(content).hexdigest()
-        self._needed = ray.put(content)
-        self._sources = ray.put(read_sources(getattr(work, "sources", ())))
-        self._reporter = ray.remote(num_cpus=0)(Reporter).remote()
         self._task = ray.remote(**options)(compute_unit)
         self._running: dict[Any, int] = {}
         self._head = _Head(head, num_places)
         self._asked: Any = None
         self._told = time.monotonic()
+        self._stopped = threading.Event()
 
     def compute(self, waiting: list[int]) -> None:
         """All units; ClusterLost if the head is."""
+        loop = _Loop(lambda: self._compute(waiting))
+        try:
+            with self._head:
+                while not loop.ended(POLL_SECONDS):
+                    self._head.require()
+        except ClusterLost:
+            self._stopped.set()
+            raise
+        except BaseException:
+            self._stopped.set()
+            loop.ended(STOP_SECONDS)
+            raise
+        loop.raise_error()
+
+    def _compute(self, waiting: list[int]) -> None:
+        content = dump(self._work)
+        self._digest = hashlib.sha256(content).hexdigest()
+        self._needed = self._ray.put(content)
+        self._sources = self._ray.put(read_sources(getattr(self._work, "sources", ())))
+        self._reporter = self._ray.remote(num_cpus=0)(Reporter).remote()
+        self._head.ask()
         finished: set[int] = set()
         total = len(waiting)
         try:
-            with self._head:
-                while len(finished) < total:
-                    self._submit(waiting, finished)
-                    ready, _ = self._ray.wait(list(self._running), timeout=POLL_SECONDS)
-                    for reference in ready:
-                        self._collect(reference, finished)
-                    self._tell(finished)
-                    self._head.require()
-        except BaseException:
-            self._cancel()
-            raise
+            while len(finished) < total and not self._stopped.is_set():
+                self._submit(waiting, finished)
+                ready, _ = self._ray.wait(list(self._running), timeout=POLL_SECONDS)
+                for reference in ready:
+                    self._collect(reference, finished)
+                self._tell(finished)
+        finally:
+            if len(finished) < total:
+                self._cancel()
 
     def _collect(self, reference: Any, finished: set[int]) -> None:
         """Write a result down. A result whose node was lost before it was fetched is awaited again."""
@@ -146,13 +162,38 @@ class Driver:
                 self._ray.cancel(reference, force=True)
 
 
+class _Loop:
+    """A function that runs in a thread of its own, and the error that ended it."""
+
+    def __init__(self, function: Callable[[], None]) -> None:
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, args=(function,), daemon=True)
+        self._thread.start()
+
+    def ended(self, seconds: float) -> bool:
+        """Whether it has ended, after waiting so long at most."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    def raise_error(self) -> None:
+        """Raise what ended it, if anything did."""
+        if self._error is not None:
+            raise self._error
+
+    def _run(self, function: Callable[[], None]) -> None:
+        try:
+            function()
+        except BaseException as error:
+            self._error = error
+
+
 class _Head:
     """Asks the head for the places that the cluster has, in a thread, and says whether it can still be reached."""
 
     def __init__(self, address: tuple[str, int] | None, num_places: Callable[[], int]) -> None:
         self._address, self._num_places = address, num_places
         self._stop = threading.Event()
-        self.places = num_places()
+        self.places = 1
         self._answered = time.monotonic()
 
     def __enter__(self) -> "_Head":
@@ -173,14 +214,21 @@ class _Head:
         while not self._stop.wait(POLL_SECONDS):
             if self.reachable():
                 with contextlib.suppress(Exception):
-                    self.places = self._num_places()
+                    self.ask()
+
+    def ask(self) -> None:
+        """Learn how many places the cluster has; blocks if the head is lost."""
+        self.places = self._num_places()
 
     def reachable(self) -> bool:
         """Whether the head accepts a connection now."""
-        if self._address is None:
-            return True
-        try:
-            socket.create_connection(self._address, timeout=1.0).close()
-        except OSError:
-            return False
-        return True
+        return self._address is None or accepts(self._address, 1.0)
+
+
+def accepts(address: tuple[str, int], seconds: float) -> bool:
+    """Whether something listens at the address."""
+    try:
+        socket.create_connection(address, timeout=seconds).close()
+    except OSError:
+        return False
+    return True

@@ -27,10 +27,12 @@ LIRA = ["lira", "--method", "dm", "--level", "set", "--records", "120", "--shado
 WORST_CASE = ["worst-case", "--method", "ldpdc", "--set", "noise_multiplier=4", "--trials", "6000", "--seed", "5"]
 OWN = ["--method", "slow.py:condense_slowly"]
 SLOW_LIRA = ["lira", *OWN, "--level", "set", "--records", "120", "--shadows", "12", "--shard-runs", "1"]
-# A method that waits, so that nodes can be killed in the middle of a shard without much work for the processor.
+# A method that waits, so that nodes can be killed in the middle of a shard without much work for the processor. While
+# the file `hold` exists, it does not end.
 SLOW = '''
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from shades import GREY
@@ -44,12 +46,15 @@ from condensers.registry import condenser
 class SlowConfig:
     ipc: int = 1
     seconds: float = 0.0
+    hold: str = ""
 
 
 @condenser("slowly", config=SlowConfig)
 def condense_slowly(pool, included, config, *, randomness, track):
     """Grey images with the first member's brightness, after a while."""
     time.sleep(config.seconds)
+    while config.hold and Path(config.hold).exists():
+        time.sleep(0.1)
     labels = balanced_labels(pool.num_classes, config.ipc, len(included), pool.images.device)
     brightness = pool.images[included.int().argmax(1)].flatten(1).mean(1)
     images = torch.full((*labels.shape, *pool.images.shape[1:]), GREY) + brightness[:, None, None, None, None]
@@ -147,12 +152,15 @@ def test_lost_head_ends_in_one_line_and_the_audit_resumes(cluster: Cluster, tmp_
     (tmp_path / "slow.py").write_text(SLOW)
     (tmp_path / "shades.py").write_text("GREY = 0.5\n")
     out, again, calm = (tmp_path / name for name in ("ray", "again", "calm"))
-    command = [*SLOW_LIRA, "--set", "seconds=3"]
+    hold = tmp_path / "hold"
+    command = [*SLOW_LIRA, "--set", "seconds=2", "--set", f"hold={hold}"]
     process = start(command, out, cluster, cwd=tmp_path)
     wait_for(lambda: len(shards_in(out)) >= 2 or process.poll() is not None, LONG)
+    hold.touch()
     assert cluster.head is not None
     cluster.head.kill()
     said = finish(process, 3)
+    hold.unlink()
     lines = [
         line for line in said.strip().splitlines() if not re.match(r"audit: (condensing|still working|\d+%)", line)
     ]
