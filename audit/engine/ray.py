@@ -86,6 +86,8 @@ class Ray:
         """Connect once per process; Ray itself disconnects when the process ends."""
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        # A thread of the driver that is left behind when the head is lost must not connect again.
+        os.environ.setdefault("RAY_ENABLE_AUTO_CONNECT", "0")
         # What Ray's own threads have to say about lost connections is said in one line below.
         os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
         try:

@@ -94,6 +94,18 @@ def finish(process: subprocess.Popen, status: int) -> str:
     return said
 
 
+def start_held(out: Path, cluster: Cluster, folder: Path) -> tuple[subprocess.Popen, list[str], Path]:
+    """An audit on the cluster that waits after two shards or more; its command, and the file that holds it."""
+    (folder / "slow.py").write_text(SLOW)
+    (folder / "shades.py").write_text("GREY = 0.5\n")
+    hold = folder / "hold"
+    command = [*SLOW_LIRA, "--set", "seconds=2", "--set", f"hold={hold}"]
+    process = start(command, out, cluster, cwd=folder)
+    wait_for(lambda: len(shards_in(out)) >= 2 or process.poll() is not None, LONG)
+    hold.touch()
+    return process, command, hold
+
+
 def shards_in(out: Path) -> list[Path]:
     return sorted(out.glob("*/shards/*.safetensors"))
 
@@ -149,14 +161,8 @@ def test_bytes_are_those_of_local_workers(cluster: Cluster, tmp_path: Path) -> N
 
 def test_lost_head_ends_in_one_line_and_the_audit_resumes(cluster: Cluster, tmp_path: Path) -> None:
     """With workers of this machine, and on another cluster; the bytes are those of an undisturbed audit."""
-    (tmp_path / "slow.py").write_text(SLOW)
-    (tmp_path / "shades.py").write_text("GREY = 0.5\n")
     out, again, calm = (tmp_path / name for name in ("ray", "again", "calm"))
-    hold = tmp_path / "hold"
-    command = [*SLOW_LIRA, "--set", "seconds=2", "--set", f"hold={hold}"]
-    process = start(command, out, cluster, cwd=tmp_path)
-    wait_for(lambda: len(shards_in(out)) >= 2 or process.poll() is not None, LONG)
-    hold.touch()
+    process, command, hold = start_held(out, cluster, tmp_path)
     assert cluster.head is not None
     cluster.head.kill()
     said = finish(process, 3)
@@ -178,6 +184,24 @@ def test_lost_head_ends_in_one_line_and_the_audit_resumes(cluster: Cluster, tmp_
     finish(start(command, calm, cwd=tmp_path), 0)
     assert_same_bytes(out, calm, "lira")
     assert_same_bytes(again, calm, "lira")
+
+
+def test_ctrl_c_keeps_what_is_finished_and_the_audit_goes_on_without_ray(cluster: Cluster, tmp_path: Path) -> None:
+    """Workers are told to stop; the bytes are those of an undisturbed audit."""
+    out, calm = (tmp_path / name for name in ("ray", "calm"))
+    process, command, hold = start_held(out, cluster, tmp_path)
+    process.send_signal(signal.SIGINT)
+    said = finish(process, 3)
+    assert re.search(r"audit: interrupted: \d+ of 12 runs are finished .* run the same command again", said)
+    assert "Traceback" not in said
+    wait_for(lambda: not any(map(computing, cluster.workers)), LONG)
+    hold.unlink()
+    kept = {path.relative_to(out): path.stat().st_mtime_ns for path in shards_in(out)}
+    assert 2 <= len(kept) < 12
+    assert "resuming" in finish(start(command, out, cwd=tmp_path), 0)
+    assert {name: (out / name).stat().st_mtime_ns for name in kept} == kept
+    finish(start(command, calm, cwd=tmp_path), 0)
+    assert_same_bytes(out, calm, "lira")
 
 
 def test_own_methods_travel_to_other_kinds_of_audits(cluster: Cluster, tmp_path: Path) -> None:
