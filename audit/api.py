@@ -227,10 +227,18 @@ def bound_epsilon(
     from audit.statistics.estimators.evidence import RecordEvidence, RunEvidence
     from audit.statistics.estimators.named import bound_named
 
-    known, values = np.asarray(members, dtype=bool), np.asarray(scores, dtype=np.float64)
-    if known.shape != values.shape:
-        raise BadConfig(f"members have shape {list(known.shape)} and scores {list(values.shape)}; give one for each")
+    given, values = np.asarray(members), np.asarray(scores, dtype=np.float64)
+    if given.shape != values.shape:
+        raise BadConfig(f"members have shape {list(given.shape)} and scores {list(values.shape)}; give one for each")
+    if given.dtype.kind not in "biuf" or not np.isin(given, (0, 1)).all():
+        raise BadConfig("members must be true and false, or 1 and 0")
+    known = given.astype(bool)
     if unit == "run":
+        if known.ndim != 1:
+            raise BadConfig(
+                f"members have shape {list(known.shape)}; with unit 'run' give one score per run: records of one run "
+                "are not independent"
+            )
         evidence: RunEvidence | RecordEvidence = RunEvidence(
             member_scores=values[known], non_member_scores=values[~known]
         )

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from audit.claims.record import Evidence, Judge, Ruling
+from reports.words.intervals import bracketed
 from reports.words.rounding import down
 
 
@@ -70,8 +71,8 @@ def members_found(evidence: Sequence[Evidence], significance: float) -> Ruling: 
     low, high = report.roc.auc_interval
     return Ruling(
         verdict="CONFIRMED" if low > 0.5 else "NOT SHOWN",
-        figures=f"AUC {report.roc.auc:.4f} [{low:.4f}, {high:.4f}] against .5, given this public randomness; certified "
-        f"epsilon >= {down(report.epsilon.lower)} at delta {report.epsilon.delta:g}",
+        figures=f"AUC {report.roc.auc:.4f} [{low:.4f}, {high:.4f}] against .5{bracketed(report.roc.interval_unit)}; "
+        f"certified epsilon >= {down(report.epsilon.lower)} at delta {report.epsilon.delta:g}",
     )
 
 
@@ -92,6 +93,11 @@ def no_members_found(evidence: Sequence[Evidence], significance: float) -> Rulin
 def guarantee_holds(evidence: Sequence[Evidence], significance: float) -> Ruling:
     """Claim: (ε, δ)-DP. Tested against the whole trade-off curve of what the ledger claims."""
     report = evidence[0].record
+    if not report.attempts or report.verdict == "NOISE NOT AS CLAIMED":
+        broken = report.verdict == "CONTRACT BROKEN"
+        return Ruling(
+            verdict="CONTRADICTED" if broken else "NOT SHOWN", figures=f"{report.verdict}: {report.verdict_reason}"
+        )
     tightness = "" if report.tightness is None else f"tightness {report.tightness:.2f}; "
     worst = min(attempt.test.p_value for attempt in report.attempts)
     return Ruling(

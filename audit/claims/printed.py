@@ -25,7 +25,7 @@ def printed_epsilon_is_right(evidence: Sequence[Evidence], significance: float) 
         verdict, line = judge_printed(one.record)
         verdicts.append(verdict)
         lines.append(line)
-    return Ruling(verdict=min(verdicts, key=ORDER.index), figures="; ".join(lines))
+    return Ruling(verdict=min(verdicts, key=ORDER.index), figures="; ".join(lines), is_arithmetic=True)
 
 
 def judge_printed(result: dict[str, Any]) -> tuple[str, str]:
@@ -83,6 +83,7 @@ def noise_gives(printed_epsilon: float) -> Judge:
             verdict=verdict,
             figures=f"printed {printed_epsilon:g}; RDP proves {result['epsilon_rdp']:.4g}, PLD "
             f"{result['epsilon_pld']:.4g}, and no accountant can prove less than {least:.4g}",
+            is_arithmetic=True,
         )
 
     return judge
@@ -102,6 +103,6 @@ def row_is_that_of(row: dict[str, float], others: dict[str, dict[str, float]]) -
         as_named = agree[named] == len(row)
         verdict = "CONFIRMED" if as_named else "CONTRADICTED" if impostor and not agree[named] else "NOT SHOWN"
         counts = "; ".join(f"{agree[name]} of {shared[name]} figures equal those of {name}" for name in others)
-        return Ruling(verdict=verdict, figures=counts)
+        return Ruling(verdict=verdict, figures=counts, is_arithmetic=True)
 
     return judge

@@ -58,10 +58,14 @@ class Evidence:
 
 @dataclass(frozen=True, kw_only=True)
 class Ruling:
-    """What a judge says: a verdict and the figures behind it in one line."""
+    """What a judge says: a verdict and the figures behind it in one line.
+
+    `is_arithmetic` where nothing random decided it, so that it has no confidence.
+    """
 
     verdict: str
     figures: str
+    is_arithmetic: bool = False
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
@@ -96,14 +100,14 @@ class Claim:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What one test of one claim found, as it is stored and printed."""
+    """What one test of one claim found, as it is stored and printed; arithmetic has no confidence."""
 
     claim: str
     test: str
     threat_model: str
     verdict: str
     figures: str
-    confidence: float
+    confidence: float | None
     scale: str
     commands: tuple[str, ...]
     version: str

@@ -73,7 +73,7 @@ def _run_test(
         threat_model=test.threat_model,
         verdict=ruling.verdict,
         figures=ruling.figures,
-        confidence=1 - significance,
+        confidence=None if ruling.is_arithmetic else 1 - significance,
         scale=scale,
         commands=(f"audit claims --run {claim.name} --scale {scale} --seed {seed}",)
         if run_by_claims or not specs

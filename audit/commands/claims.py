@@ -96,6 +96,7 @@ def _summary(claims, shown) -> str:  # type: ignore[no-untyped-def]
 
 def _for_people(claim, findings) -> str:  # type: ignore[no-untyped-def]
     from audit.claims.accusations import accusations_of
+    from reports.words.rounding import percent
 
     lines = [claim.name, f"  {claim.statement}", f"  {claim.who}; {claim.where}"]
     for accusation in accusations_of(claim.name):
@@ -106,8 +107,9 @@ def _for_people(claim, findings) -> str:  # type: ignore[no-untyped-def]
     elif not findings:
         lines.append(f"  not tested yet: audit claims --run {claim.name}")
     for one in findings:
+        certainty = "arithmetic" if one.confidence is None else f"{percent(one.confidence)} confidence"
         lines += [
-            f"  {one.headline}  {one.test} ({one.scale}, {one.confidence:.1%} confidence)",
+            f"  {one.headline}  {one.test} ({one.scale}, {certainty})",
             f"    threat model: {one.threat_model}",
             f"    claimed for: {one.claimed_for}",
             f"    tested in: {one.tested_in}",

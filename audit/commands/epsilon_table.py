@@ -15,7 +15,7 @@ from condensers.errors import BadConfig
 from reports.records.coin_test import CoinTest
 from reports.records.schema import EpsilonBound
 from reports.words.coin_test import describe_coin_test
-from reports.words.rounding import down, up
+from reports.words.rounding import down, round_up, up
 
 NEEDS_DELTA = ("gaussian", "family", "one-run-fdp")
 
@@ -141,7 +141,7 @@ def _describe_test(test: CurveTest | CoinTest) -> str:
     if isinstance(test, CoinTest):
         return f"claimed curve: {'REFUTED' if test.refuted else 'NOT REFUTED'}, {describe_coin_test(test)}"
     return (
-        f"claimed curve: {'REFUTED' if test.refuted else 'NOT REFUTED'}, p <= {test.p_value:.3g}; at FPR up to "
-        f"{up(test.false_positive_upper, 4)} the claim needs FNR >= {down(test.allowed_false_negative_rate, 4)}, "
+        f"claimed curve: {'REFUTED' if test.refuted else 'NOT REFUTED'}, p <= {round_up(test.p_value, 3):g}; at FPR "
+        f"up to {up(test.false_positive_upper, 4)} the claim needs FNR >= {down(test.allowed_false_negative_rate, 4)}, "
         f"observed FNR up to {up(test.false_negative_upper, 4)}"
     )

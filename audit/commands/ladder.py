@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from audit.commands.attack import check_limits, say, where_of, with_options
+from audit.commands.worst_case import EXIT_CODES
 from audit.specs.membership import Ladder
 from audit.specs.options import build, with_fields
 
@@ -16,7 +17,8 @@ def ladder(**flags: Any) -> int:
     """Audit one method against increasingly strong adversaries and compare each bound with the analytic ε.
 
     At level transcript the method runs in the small configuration of `audit worst-case`, with its noise calibrated to
-    the same ε. Exit 4 if any level refutes the claim, or certifies more than --fail-above.
+    the same ε. Exit 4 if any level refutes the claim, finds a broken contract or other noise than claimed, or
+    certifies more than --fail-above; exit 3 if nothing could be tested at one of them.
     """
     spec, limits = build(Ladder, flags), check_limits(flags)
     from audit.games.ladder import audit_ladder
@@ -37,4 +39,4 @@ def ladder(**flags: Any) -> int:
             )
         click.echo(f"\n{record.pdf}")
     above = any(row.lower > limit for row in rungs.rows for limit in limits)
-    return 4 if above or any(row.verdict == "REFUTED" for row in rungs.rows) else 0
+    return 4 if above else max(EXIT_CODES.get(row.verdict, 0) for row in rungs.rows)

@@ -115,6 +115,7 @@ def run_comparison(spec: Compare, where: Where, say: Callable[[str], None]) -> C
         dataset=config.dataset,
         scope="" if report.scope is None else describe_scope(report.scope),
         entries=tuple(compared),
+        proved=report.proved,
         config=config.facts(),
         versions=config.versions,
         digest=digest,

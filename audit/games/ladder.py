@@ -1,8 +1,8 @@
 """The ladder: the same method against adversaries who see the trained network, the set, and every noisy sum.
 
 A bound that holds at the transcript holds below; an attack that wins at the model wins above. The three are tries at
-one claim, so each has a third of the error. The ladder has a run directory of its own, with the record of the set level
-and the ladder in it; the directories of the levels stay as they are.
+one claim, so each has a third of the error. The ladder has a run directory of its own, with the record of the set
+level, the gravest verdict of all levels and the ladder in it; the directories of the levels stay as they are.
 """
 
 import hashlib
@@ -34,26 +34,24 @@ LEVELS = ("model", "set", "transcript")
 
 def audit_ladder(spec: LadderSpec, where: Where, say: Callable[[str], None]) -> schema.Report:
     """Run or resume all levels, keep the ladder in a directory of its own and draw it; its record."""
-    report, rungs = run_ladder(spec, where, say)
-    record, directory = keep_ladder(report, rungs, confidence=spec.confidence, trials=spec.trials)
+    reports = run_ladder(spec, where, say)
+    record, directory = keep_ladder(reports, confidence=spec.confidence, trials=spec.trials)
     with explain_failure(directory.pdf), directory.held():
         draw(directory, record, pd.read_parquet(directory.scores), None)
     return replace(record, run_directory=str(directory.path), pdf=str(directory.pdf))
 
 
-def run_ladder(spec: LadderSpec, where: Where, say: Callable[[str], None]) -> tuple[schema.Report, Ladder]:
-    """Audit at every level; the record of the set level, and the ladder. A method without a door has two rungs."""
+def run_ladder(spec: LadderSpec, where: Where, say: Callable[[str], None]) -> dict[str, Any]:
+    """The records of all levels by name. A method without a door has two rungs."""
     method = get_method(spec.method)
     require_set(method, "its levels are model and transcript: audit lira, audit worst-case")
     if method.private and spec.epsilon is None:
         raise BadConfig("--epsilon is missing: a ladder is about one ε; for the method's own noise see `audit lira`")
     confidence = 1 - (1 - spec.confidence) / (3 if method.private else 2)
-    rows: list[LadderRow] = []
-    report: Any = None
+    reports: dict[str, Any] = {}
     for level in ("model", "set"):
         say(f"level {level}")
-        report = run(as_lira(spec, level=level, confidence=confidence), where, say)
-        rows.append(_row(report, "lira"))
+        reports[level] = run(as_lira(spec, level=level, confidence=confidence), where, say)
     if method.private:
         say("level transcript")
         transcript = WorstCase(
@@ -61,14 +59,16 @@ def run_ladder(spec: LadderSpec, where: Where, say: Callable[[str], None]) -> tu
             epsilon=spec.epsilon,
             delta=spec.delta,
             trials=spec.trials,
-            confidence=confidence,
+            # Other tries reach the levels above by `tries`, which an audit of the worst case does not have.
+            confidence=1 - (1 - confidence) / spec.tries,
             seed=spec.seed,
         )
-        rows.append(_row(run(transcript, where, say), "likelihood ratio of all releases"))
-    return report, Ladder(method=report.method, dataset=report.dataset, rows=tuple(rows))
+        reports["transcript"] = run(transcript, where, say)
+    return reports
 
 
-def _row(report: Any, attack: str) -> LadderRow:
+def _row(report: Any) -> LadderRow:
+    attack = "likelihood ratio of all releases" if report.level == "transcript" else "lira"
     bound, claim = report.epsilon, getattr(report, "proved", None) or report.claimed
     return LadderRow(
         level=report.level,
@@ -83,12 +83,15 @@ def _row(report: Any, attack: str) -> LadderRow:
 
 
 def keep_ladder(
-    report: schema.Report, ladder: Ladder, *, confidence: float, trials: int | None
+    reports: dict[str, Any], *, confidence: float, trials: int | None
 ) -> tuple[schema.Report, RunDirectory]:
     """Write a directory for the ladder, which `audit report` draws like any other; its record and where it is.
 
     `confidence` is that of all levels together, `trials` what was asked for at the transcript.
     """
+    report = reports["set"]
+    ladder = Ladder(method=report.method, dataset=report.dataset, rows=tuple(map(_row, reports.values())))
+    gravest = min(reports.values(), key=lambda one: schema.METHOD_VERDICTS.index(one.verdict))
     source = RunDirectory(Path(report.run_directory))
     stored = schema.load(source.report.read_text(encoding="utf-8"))
     config = AuditConfig(**stored.config)
@@ -99,6 +102,14 @@ def keep_ladder(
     for kept in (source.scores, source.shard(0)):
         write_atomically(directory.path / kept.relative_to(source.path), partial(link_or_copy, kept))
     asked = resolved_as(LadderSpec, config, confidence=confidence, trials=trials)
-    record = replace(stored, command=asked.command(), digest=digest, run_directory=name, ladder=ladder)
+    record = replace(
+        stored,
+        command=asked.command(),
+        digest=digest,
+        run_directory=name,
+        ladder=ladder,
+        verdict=gravest.verdict,
+        verdict_reason=f"Level {gravest.level}: {gravest.verdict_reason}",
+    )
     write_text(directory.report, schema.dump(record))
     return record, directory

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from reports.records.schema import EpsilonBound, Roc
+from reports.records.schema import Claim, EpsilonBound, Roc
 
 COMPARE_SCHEMA = "condensation-audit/compare/2"
 
@@ -27,7 +27,8 @@ class ComparedAttack:
 
 @dataclass(frozen=True, kw_only=True)
 class CompareReport:
-    """All attacks; their bounds are corrected for the number of them."""
+    """All attacks; their bounds are corrected for the number of them. `proved` is what the ledger of a private method
+    proves, which every bound is held against."""
 
     command: str
     method: str
@@ -40,3 +41,4 @@ class CompareReport:
     run_directory: str
     pdf: str
     schema: str = COMPARE_SCHEMA
+    proved: Claim | None = None

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from reports.records.reading import parse_object, read_record
-from reports.records.schema import SCHEMA, VERDICTS, Claim, EpsilonBound, Outlook, Roc, Tradeoff
+from reports.records.schema import METHOD_VERDICTS, SCHEMA, Claim, EpsilonBound, Outlook, Roc, Tradeoff
 from reports.records.scope import Scope
 
 ATTACK = "worst-case"
-OWN_VERDICTS = ("CONTRACT BROKEN", "NOISE NOT AS CLAIMED", "NOTHING TESTED")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,8 +116,8 @@ class WorstCaseReport:
     schema: str = SCHEMA
 
     def __post_init__(self) -> None:
-        if self.verdict not in (*VERDICTS, *OWN_VERDICTS):
-            raise ValueError(f"verdict {self.verdict!r} is not one of {', '.join((*VERDICTS, *OWN_VERDICTS))}")
+        if self.verdict not in METHOD_VERDICTS:
+            raise ValueError(f"verdict {self.verdict!r} is not one of {', '.join(METHOD_VERDICTS)}")
 
 
 def load_worst_case(text: str) -> WorstCaseReport:

@@ -2,7 +2,7 @@
 
 from reports.records.worst_case import Attempt, WorstCaseReport
 from reports.words.bounds import sentence
-from reports.words.rounding import count, down, percent, small, up_percent
+from reports.words.rounding import count, down, percent, round_up, small, up_percent
 from reports.words.table import Column, Table
 
 SHOWN = 14  # attempts of learned scores in the table, those with the smallest p
@@ -96,7 +96,7 @@ def _attempt_row(number: int, attempt: Attempt) -> tuple[str, ...]:
 def probability(value: float) -> str:
     if value <= 1.0001e-30:
         return "< 10⁻³⁰"
-    return small(float(f"{value:.2g}"))
+    return small(round_up(value))
 
 
 def explain_attempts(report: WorstCaseReport) -> str:
@@ -107,9 +107,9 @@ def explain_attempts(report: WorstCaseReport) -> str:
     share = percent(1 - test.confidence)
     return (
         "An attempt is one score of one design of neighbouring pools. p is the smallest error probability at which it "
-        f"would refute the claim, corrected for all {count(test.num_tries)} tests: if the claim is true, any of them "
-        f"falls below {share} in at most {share} of such audits. Thresholds: {test.threshold_choice}. “TPR allowed” is "
-        f"the largest TPR that the claim allows at that FPR. Half of the runs tested contained the canary.{others}"
+        f"would refute the claim, multiplied by {count(test.num_tries)} to correct for all tests and for the bound on ε: "
+        f"if the claim is true, any of them falls below {share} in at most {share} of such audits. Thresholds: "
+        f"{test.threshold_choice}. “TPR allowed” is the largest TPR that the claim allows at that FPR. Half of the runs tested contained the canary.{others}"
     )
 
 

@@ -5,6 +5,7 @@ rate gets two significant digits of its interval's half-width.
 """
 
 import math
+from decimal import ROUND_CEILING, Decimal
 
 NARROW_SPACE = "\u202f"
 HIGHEST_CEILING = 20.0  # no number of runs or coins that could be made has a higher one that limits anything
@@ -64,8 +65,16 @@ def say_delta(delta: float) -> str:
 
 
 def probability(value: float) -> str:
-    """A p-value to two digits; what a double cannot hold is not 0."""
-    return "< 10⁻³⁰⁰" if value < 1e-300 else small(float(f"{value:.2g}"))
+    """A p-value to two digits, rounded up; what a double cannot hold is not 0."""
+    if value < 1e-300:
+        return "< 10⁻³⁰⁰"
+    return small(round_up(value))
+
+
+def round_up(value: float, digits: int = 2) -> float:
+    """The smallest number of so many significant digits that is not below a positive one."""
+    exact = Decimal(repr(float(value)))
+    return float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding=ROUND_CEILING))
 
 
 def percent(value: float, decimals: int | None = None) -> str:

@@ -118,3 +118,61 @@ def test_ladder_of_a_private_method_needs_an_epsilon(tmp_path, monkeypatch, caps
     code, _, err = run(monkeypatch, capsys, tmp_path, "ladder", "--method", "ndpdc", *SMALL)
     assert code == 2
     assert "--epsilon is missing" in err
+
+
+# Noisy class means whose plan forgets every step but the first, with noise that hides nothing.
+FORGETFUL = '''
+from dataclasses import dataclass
+from math import prod
+
+import torch
+
+from condensers.initial import balanced_labels
+from condensers.ledger import Event
+from condensers.mechanism import Request, class_sampling
+from condensers.pool import CondensedBatch
+from condensers.registry import condenser
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForgetfulConfig:
+    ipc: int = 1
+    batch: int = 4
+    steps: int = 2
+    clip: float = 1.0
+    noise_multiplier: float = 1.0
+
+
+def plan(config, class_sizes):
+    rates = [class_sampling(class_sizes, label, config.batch) for label in range(len(class_sizes))]
+    return tuple((Event(group=k, sampling=r, noise_multiplier=config.noise_multiplier), 1) for k, r in enumerate(rates))
+
+
+@condenser("forgetful", config=ForgetfulConfig, plan=plan)
+def forget(door, config, *, randomness, track):
+    """Class means, asked for twice."""
+    asked = [
+        Request(group=k, sampling=door.poisson(k, config.batch), vectors=lambda images, _: images.flatten(1))
+        for k in range(door.num_classes)
+    ]
+    sigma, dim = config.noise_multiplier, prod(door.input_shape)
+    for _ in range(config.steps):
+        sums = door.release(asked, dim=dim, clip=config.clip, noise_multiplier=sigma)
+    labels = balanced_labels(door.num_classes, config.ipc, door.num_runs, sums.device)
+    images = (sums / config.batch).view(door.num_runs, -1, *door.input_shape)
+    return CondensedBatch(images=images, labels=labels, initial_records=torch.full_like(labels, -1))
+'''
+
+
+def test_ladder_of_a_method_that_breaks_a_contract_fails(tmp_path, monkeypatch, capsys):
+    (tmp_path / "own.py").write_text(FORGETFUL)
+    small = ("--records", "120", "--shadows", "24", "--test-runs", "6", "--jobs", "1", "--set", "victim.epochs=2")
+    arguments = ("ladder", "--method", "own.py:forget", "--epsilon", "8", *small, "--trials", "100")
+    code, out, err = run(monkeypatch, capsys, tmp_path, *arguments)
+    assert code == 4, err
+    assert "transcript  CONTRACT BROKEN" in out
+    (folder,) = (tmp_path / "runs").glob("ladder-*")
+    record = json.loads((folder / "report.json").read_text())
+    assert record["verdict"] == "CONTRACT BROKEN"
+    assert record["verdict_reason"].startswith("Level transcript: ")
+    assert "CONTRACT BROKEN" in (folder / "report.html").read_text(encoding="utf-8")

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from audit.accounting.account import account
 from audit.accounting.epsilon import epsilon_lower, epsilon_pld
@@ -73,7 +74,6 @@ def test_measures_that_disagree_are_named_and_decide_nothing() -> None:
 
 
 def test_more_accurate_than_against_welch() -> None:
-    from scipy import stats
 
     first, second = np.array([0.5, 0.52, 0.54, 0.51]), np.array([0.4, 0.45, 0.41])
 
@@ -189,3 +189,33 @@ def test_judges_of_the_theory_against_planted_records() -> None:
     assert judge([near, near], 0.05).verdict == "CONFIRMED"
     assert judge([far, far], 0.05).verdict == "CONTRADICTED"
     assert judge([near, far], 0.05).verdict == "NOT SHOWN"
+
+
+def test_barycentres_without_a_trend_are_seldom_accused() -> None:
+    """Four cells, three seeds, a ratio whose median is 1: an accusation in 5% at most, or confirmed."""
+    judge, generator, verdicts = barycentres_approach("convnet"), np.random.default_rng(5), []
+    for _ in range(400):
+        evidence = []
+        for ratios in np.exp(generator.normal(0, 0.1, size=(3, 4))):
+            cells = [
+                SimpleNamespace(extractor="convnet", init="random", ipc=ipc, distances=(1.0, ratio))
+                for ipc, ratio in enumerate(ratios)
+            ]
+            evidence.append(Evidence(record=SimpleNamespace(condensations=cells)))
+        verdicts.append(judge(evidence, 0.05).verdict)
+    assert verdicts.count("CONTRADICTED") <= stats.binom.ppf(0.999, 400, 0.025)
+    assert verdicts.count("CONFIRMED") <= stats.binom.ppf(0.999, 400, 0.025)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "attempts", "expected"),
+    [
+        ("CONTRACT BROKEN", (), "CONTRADICTED"),
+        ("NOTHING TESTED", (), "NOT SHOWN"),
+        ("NOISE NOT AS CLAIMED", (SimpleNamespace(test=SimpleNamespace(p_value=1.0)),), "NOT SHOWN"),
+    ],
+)
+def test_guarantee_without_a_test_of_its_curve_against_the_reason(verdict: str, attempts: tuple, expected: str) -> None:
+    record = SimpleNamespace(verdict=verdict, verdict_reason="It is so.", attempts=attempts, tightness=None)
+    ruling = guarantee_holds([Evidence(record=record)], 0.05)
+    assert (ruling.verdict, ruling.figures) == (expected, f"{verdict}: It is so.")

@@ -152,7 +152,10 @@ def test_record_is_kept_and_read_back(kept, tmp_path):
     assert found.tightness is None
     assert "depends on the records" in found.tightness_reason
     assert {"alone", "opposed", "ordinary"} <= {attempt.design for attempt in found.attempts} <= set(found.designs)
-    assert all(attempt.test.num_tries == len(found.attempts) for attempt in found.attempts)
+    # The scores share half of the error, also those that turned out to be constant; the bound has the other half.
+    assert all(attempt.test.num_tries >= 2 * len(found.attempts) for attempt in found.attempts)
+    assert len({attempt.test.num_tries for attempt in found.attempts}) == 1
+    assert all(bound.num_tries == 2 for bound in found.bounds)
     assert [check.name for check in found.contracts] == ["replay", "one by one", "groups", "ledger"]
     asked = experiment("dyn-psg", 200, noise_multiplier=NOISE[1.0])
     again = run_worst_case(asked, kept.command, Where(out=tmp_path, executor=InProcess()), lambda _: None)

@@ -93,7 +93,8 @@ def interval_unit(config: AuditConfig, num_runs: int) -> str:
         return RECORDS
     if config.public_draws > 1:
         return PUBLIC_DRAWS
-    return GIVEN_PUBLIC_DRAW if has_public_randomness(config) else RUNS
+    # Whether sets of another maker share their randomness is not known: a published seed would make them share it.
+    return GIVEN_PUBLIC_DRAW if config.foreign or has_public_randomness(config) else RUNS
 
 
 def has_public_randomness(config: AuditConfig) -> bool:
@@ -111,6 +112,9 @@ def num_public_draws(config: AuditConfig) -> int:
 def describe_public_randomness(config: AuditConfig) -> str:
     if get_method(config.method).releases == "network":
         return "none: a network is trained from randomness of its run alone"
+    if config.foreign:
+        shadows = "one per shadow run" if config.independent_randomness else "shared by all shadow runs"
+        return f"{shadows}; whether the released sets share theirs is not known"
     if config.independent_randomness:
         return "one per run"
     if config.public_draws == 1:

@@ -2,8 +2,8 @@
 
 The auditor drew who was in (coins.py) and asserts it. Shadows by one of our methods, the adversary's guess of how
 the sets were made, are all fit runs. The coins of the released sets enter when the guesses are counted and not before,
-so the one-run bound (arXiv:2305.08846) holds whatever the shadows are; a wrong guess costs power only. A single set
-is halved by its records: numbers of guesses are chosen on the coins of one half and tested on those of the other.
+so the one-run bound (arXiv:2305.08846) holds whatever the shadows are; a wrong guess costs power only. Numbers of
+guesses are chosen on cross-fitted shadow runs or, where there are too few, declared beforehand (headline.py).
 """
 
 import hashlib

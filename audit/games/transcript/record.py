@@ -21,7 +21,7 @@ from audit.games.transcript.noise import examine_noise
 from audit.games.transcript.reach import rehearse
 from audit.games.transcript.runs import choose_length
 from audit.games.transcript.transcripts import Transcript
-from audit.games.transcript.verdict import Pair, bound_all, judge, pairs_of, try_all
+from audit.games.transcript.verdict import WAYS, Pair, bound_all, judge, num_declared, pairs_of, try_all
 from audit.games.transcript.work import compute_runs
 from audit.statistics.estimators.clopper_pearson import NAME as CLOPPER_PEARSON
 from audit.statistics.outlook import curve_on_grid, look_ahead_runs
@@ -164,9 +164,9 @@ def _measure(
     first = headline_design(plan.designs)
     kept = transcripts["alone"].noise if "alone" in transcripts and _examines_noise(checks) else None
     attempts = () if curve is None else try_all(experiment, transcripts, curve, more_tries=kept is not None)
-    noise = None if kept is None else examine_noise(kept, len(pairs) + 1)
+    noise = None if kept is None else examine_noise(kept, WAYS * (num_declared(transcripts) + 1))
     headline = _headline(pairs, first)
-    bounds, reason = bound_all(transcripts, experiment, headline)
+    bounds, reason = bound_all(transcripts, experiment, headline, is_claimed=claimed is not None)
     verdict, why = judge(attempts, claimed, noise, bounds[0], experiment.confidence)
     family = None if reason else next(bound for bound in bounds if bound.estimator == "family")
     tightness = (

@@ -1,0 +1,49 @@
+"""A claim is refuted by a test against its curve or by the headline bound, which share the error."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from audit.games.transcript.verdict import judge, num_declared
+from reports.records.schema import Claim, EpsilonBound
+from reports.records.worst_case import Attempt, CurveTest
+
+CLAIMED = Claim(epsilon_rdp=None, epsilon_pld=1.0, delta=1e-5, source="stated: 1")
+
+
+def attempt(p_value: float) -> Attempt:
+    test = CurveTest(
+        refuted=p_value < 0.05, p_value=p_value, confidence=0.95, false_positive_upper=0.1, false_negative_upper=0.5,
+        allowed_false_negative_rate=0.7, counts={}, threshold=0.0, thresholds_tried=(), threshold_choice="",
+        correction="", num_tries=12, assumptions=(),
+    )  # fmt: skip
+    return Attempt(design="alone", score="likelihood", test=test)
+
+
+def bound(lower: float) -> EpsilonBound:
+    return EpsilonBound(
+        lower=lower, delta=1e-5, confidence=0.95, estimator="clopper-pearson", unit="run", num_trials=800, ceiling=5.0,
+        assumptions=(), threshold_choice="", counts={}, num_tries=2,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("p_value", "lower", "verdict"),
+    [
+        (0.9, 1.134, "REFUTED"),
+        (0.9, 1.0005, "NOT REFUTED"),  # within what the accountant rounds
+        (0.9, 0.9, "NOT REFUTED"),
+        (0.01, 0.9, "REFUTED"),
+    ],
+)
+def test_no_bound_above_the_claim_stands_beside_not_refuted(p_value: float, lower: float, verdict: str) -> None:
+    found, reason = judge((attempt(p_value),), CLAIMED, None, bound(lower), 0.95)
+    assert found == verdict
+    if lower > 1.1:
+        assert "The clopper-pearson bound certifies ε ≥ 1.13 at δ = 10⁻⁵, corrected for 2 tries" in reason
+
+
+def test_constant_scores_are_counted() -> None:
+    """Whether a score is constant depends on the runs that are tested, so it must not change the correction."""
+    transcripts = {design: SimpleNamespace(tried=("likelihood", "energy")) for design in ("alone", "opposed")}
+    assert num_declared(transcripts) == 4  # type: ignore[arg-type]
