@@ -4,10 +4,10 @@ Unit: runs, independent given the public randomness, which the adversary knows; 
 is its own. Thresholds are chosen on a part of the runs and tested on the others, or declared beforehand; learned scores
 are fitted on runs of their own (learned.py); the canary is chosen by trial runs of its own. A claim is refuted by a
 test against its whole curve, or by the headline bound; the tests and the bound have half of the error each. Every
-declared score of every design is one of the tests, whether or not it varies, and so is that of the noise. At the transcript
-the bounds, and with them the tightness, were decided upon beforehand: they are those of the likelihood ratio with the
-canary alone or, for samples of fixed size, replaced. At the other levels the bound is the largest Clopper-Pearson bound
-of all scores, corrected for their number.
+declared score of every design is one of the tests, whether or not it varies, and so is that of the noise. At the
+transcript the bounds, and with them the tightness, were decided upon beforehand: they are those of the likelihood ratio
+with the canary alone or, for samples of fixed size, replaced. At the other levels the bound is the largest
+Clopper-Pearson bound of all scores, corrected for their number.
 
 The family bound grants that the mechanism is the claimed one but for its noise multiplier, and reads ε off the PLD of
 the smallest multiplier that is refuted. That is a lower bound only where this PLD is exact: for one Poisson-subsampled
