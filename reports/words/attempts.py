@@ -109,8 +109,8 @@ def explain_attempts(report: WorstCaseReport) -> str:
         "An attempt is one score of one design of neighbouring pools. p is the smallest error probability at which it "
         f"would refute the claim, multiplied by {count(test.num_tries)} to correct for all tests and for the bound on "
         f"ε: if the claim is true, any of them falls below {share} in at most {share} of such audits. Thresholds: "
-        f"{test.threshold_choice}. “TPR allowed” is the largest TPR that the claim allows at that FPR. Half of the runs "
-        f"tested contained the canary.{others}"
+        f"{test.threshold_choice}. “TPR allowed” is the largest TPR that the claim allows at that FPR. Half of the "
+        f"runs tested contained the canary.{others}"
     )
 
 
