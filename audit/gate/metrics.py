@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from audit.statistics.roc import AUC
 from condensers.errors import BadConfig
 from reports.records.intervals import PUBLIC_DRAWS
 
@@ -59,15 +60,22 @@ def got_worse(metric: str, new: Measured, old: Measured, significance: float) ->
 
 
 def _from_interval(
-    value: float, interval: tuple[float, float], confidence: float, num_units: int, least: float = 0.0
+    value: float,
+    interval: tuple[float, float],
+    confidence: float,
+    num_units: int,
+    *,
+    least: float = 0.0,
+    is_of_share: bool = False,
 ) -> Measured:
-    """Standard error from a Student interval (`statistics.roc` widens its bootstrap to one).
+    """Standard error from a Student interval (`statistics.roc` widens its bootstrap to one), or from that of a share.
 
     One of its ends may be 0 or 1 for want of anything beyond.
     """
     if num_units < 2:
         return Measured(value=value, standard_error=inf, num_trials=num_units)
-    reach = max(interval[1] - value, value - interval[0]) / float(stats.t.ppf((1 + confidence) / 2, num_units - 1))
+    law = stats.norm if is_of_share else stats.t(num_units - 1)
+    reach = max(interval[1] - value, value - interval[0]) / float(law.ppf((1 + confidence) / 2))
     return Measured(value=value, standard_error=max(reach, least), num_trials=num_units)
 
 
@@ -79,7 +87,9 @@ def _num_units(report: Any, num_runs: int) -> int:
 def _auc(report: Any, scores: tuple[np.ndarray, np.ndarray], significance: float) -> Measured:  # noqa: ARG001
     roc = report.roc
     num_units = _num_units(report, report.game.num_test_runs)
-    return _from_interval(roc.auc, roc.auc_interval, roc.interval_confidence, num_units)
+    return _from_interval(
+        roc.auc, roc.auc_interval, roc.interval_confidence, num_units, is_of_share=AUC in roc.over_records
+    )
 
 
 def _true_positive_rate(rate: str) -> Callable[[Any, tuple[np.ndarray, np.ndarray], float], Measured]:
@@ -95,6 +105,7 @@ def _true_positive_rate(rate: str) -> Callable[[Any, tuple[np.ndarray, np.ndarra
             roc.interval_confidence,
             _num_units(report, report.game.num_test_runs),
             least=sqrt(smoothed * (1 - smoothed) / num_members),
+            is_of_share=rate in roc.over_records,
         )
 
     return measure

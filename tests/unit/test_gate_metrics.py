@@ -58,6 +58,7 @@ def test_error_of_a_rate_whose_interval_ends_at_nought_against_the_other_side() 
     roc = SimpleNamespace(
         tpr_at_fpr={"0.01": 0.01},
         tpr_at_fpr_interval={"0.01": (0.0, 0.04)},
+        over_records=(),
         interval_confidence=0.95,
         interval_unit="public draws",
     )
@@ -66,3 +67,13 @@ def test_error_of_a_rate_whose_interval_ends_at_nought_against_the_other_side() 
     found = METRICS["tpr at fpr 0.01"].measure(report, scores, SIGNIFICANCE)
     assert found.num_trials == 8
     assert found.standard_error == pytest.approx(0.03 / stats.t.ppf(0.975, 7))
+
+
+def test_error_of_a_share_over_records_against_the_normal_quantile() -> None:
+    """Where all runs agree, the interval is that of a share of records, and Student's quantile is not in it."""
+    roc = SimpleNamespace(
+        auc=1.0, auc_interval=(0.9, 1.0), over_records=("AUC",), interval_confidence=0.95, interval_unit="public draws"
+    )
+    report = SimpleNamespace(roc=roc, game=SimpleNamespace(public_draws=3, num_test_runs=6))
+    found = METRICS["auc"].measure(report, (np.empty(0), np.empty(0)), SIGNIFICANCE)
+    assert found.standard_error == pytest.approx(0.1 / stats.norm.ppf(0.975))
