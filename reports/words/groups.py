@@ -60,7 +60,8 @@ def explain_groups(report: Report) -> str:
     text = (
         "The groups were fixed before any score was computed. Their bounds hold together with "
         f"{percent(bound.confidence)} confidence: the error probability is divided among {bound.num_tries} tests "
-        "(Bonferroni), so that a bound here can lie below the one over all records, which does not share it. The "
+        "(Bonferroni), so that a bound here can lie below the one over all records, which does not share it. If "
+        "the largest of all of them is quoted, the error probability is twice as large. The "
         "ceiling is what an attack without a single error would have certified for the group."
     )
     small = [group.name for group in report.groups if not group.epsilon.ceiling > 0]
