@@ -34,7 +34,7 @@ def attribute(**flags: Any) -> int:
 def _for_people(report: Any) -> str:
     from reports.words.attribute import lines_for_people
     from reports.words.intervals import bracketed
-    from reports.words.rounding import down, percent
+    from reports.words.rounding import down, percent, say_delta
 
     bound, roc = report.epsilon, report.roc
     return "\n".join(
@@ -43,8 +43,9 @@ def _for_people(report: Any) -> str:
             "",
             *lines_for_people(report),
             f"as a score of membership: AUC {roc.auc:.4f} [{roc.auc_interval[0]:.4f}, {roc.auc_interval[1]:.4f}]"
-            f"{bracketed(roc.interval_unit)}, ε ≥ {down(bound.lower)} ({percent(bound.confidence)} confidence, δ = "
-            f"{bound.delta:g}, {bound.num_trials} coins; a perfect attack would have shown {down(bound.ceiling)})",
+            f"{bracketed(roc.interval_unit)}, ε ≥ {down(bound.lower)} ({percent(bound.confidence)} confidence, "
+            f"{say_delta(bound.delta)}, {bound.num_trials} coins; a perfect attack would have certified "
+            f"{down(bound.ceiling)})",
             "",
             report.pdf,
         ]

@@ -54,12 +54,12 @@ def _for_people(label: dict[str, Any], files: dict[str, str]) -> str:
 
 
 def _privacy_line(label: dict[str, Any]) -> str:
-    from reports.words.rounding import up
+    from reports.words.rounding import say_delta, up
 
     privacy = label["privacy"]
     if privacy is None:
         return f"ε: none; {label['method']} adds no noise and guarantees nothing (`audit lira` measures what it shows)"
     return (
-        f"ε ≤ {up(privacy['epsilon_pld'], 4)} spent (PLD; {up(privacy['epsilon_rdp'], 4)} by RDP) at δ = "
-        f"{privacy['delta']:g}, {privacy['neighbouring']}, from the {privacy['source']}"
+        f"ε ≤ {up(privacy['epsilon_pld'], 4)} spent (PLD; {up(privacy['epsilon_rdp'], 4)} by RDP) at "
+        f"{say_delta(privacy['delta'])}, {privacy['neighbouring']}, from the {privacy['source']}"
     )

@@ -15,7 +15,7 @@ from condensers.errors import BadConfig
 from reports.records.coin_test import CoinTest
 from reports.records.schema import EpsilonBound
 from reports.words.coin_test import describe_coin_test
-from reports.words.rounding import down, up
+from reports.words.rounding import down, percent, probability, say_delta, up
 
 NEEDS_DELTA = ("gaussian", "family", "one-run-fdp")
 
@@ -117,8 +117,8 @@ def _test_claim(
 def describe(result: EpsilonTable) -> str:
     first = result.bounds[0]
     lines = [
-        f"{first.num_trials} tested trials ({first.unit}s), delta {first.delta:g}, confidence {first.confidence:g}, "
-        f"tries {first.num_tries}; threshold {first.threshold_choice}",
+        f"{first.num_trials} tested trials ({first.unit}s), {say_delta(first.delta)}, {percent(first.confidence)} "
+        f"confidence, tries {first.num_tries}; threshold {first.threshold_choice}",
         f"{'estimator':<16}{'epsilon':>10}{'ceiling':>10}  what it is",
     ]
     for bound in result.bounds:
@@ -141,7 +141,7 @@ def _describe_test(test: CurveTest | CoinTest) -> str:
     if isinstance(test, CoinTest):
         return f"claimed curve: {'REFUTED' if test.refuted else 'NOT REFUTED'}, {describe_coin_test(test)}"
     return (
-        f"claimed curve: {'REFUTED' if test.refuted else 'NOT REFUTED'}, p <= {test.p_value:.3g}; at FPR up to "
+        f"claimed curve: {'REFUTED' if test.refuted else 'NOT REFUTED'}, p ≤ {probability(test.p_value)}; at FPR up to "
         f"{up(test.false_positive_upper, 4)} the claim needs FNR >= {down(test.allowed_false_negative_rate, 4)}, "
         f"observed FNR up to {up(test.false_negative_upper, 4)}"
     )

@@ -146,13 +146,14 @@ def _describe_cost(cost: "Cost", nodes: int) -> str:
 
 
 def _describe(result: "Plan") -> str:
-    from reports.words.rounding import down
+    from reports.words.rounding import down, percent, say_delta
 
     lines = [
-        f"To certify {result.tightness:g} of epsilon {result.epsilon:g} at delta {result.delta:g} with "
-        f"{result.confidence:.0%} confidence, on the Gaussian mechanism with that epsilon (mu {result.mu:.3g}),",
-        "attacked as well as possible; half of the trials choose the threshold, fit runs come on top. (An audit that",
-        "chooses the numbers of guesses on its fit runs tests all coins: half of the trials of unit record do.)",
+        f"Trials needed to certify {percent(result.tightness)} of ε = {result.epsilon:g} at {say_delta(result.delta)} "
+        f"with {percent(result.confidence)} confidence,",
+        f"for an optimal attack on the Gaussian mechanism with that ε (μ = {result.mu:.3g}). Half of the trials are",
+        "used to choose the threshold; runs to fit an attack are not included. (An audit that chooses the number of",
+        "guesses on its fit runs tests all coins and needs half of the trials of unit record.)",
         f"{'estimator':<16}{'unit':<8}{'trials':>12}{'runs':>12}{'expected':>10}{'ceiling':>9}{'time':>10}  assumption",
     ]
     for option in result.options:
@@ -167,11 +168,11 @@ def _describe(result: "Plan") -> str:
     for option in result.options:
         if not option.reachable:
             lines.append(
-                f"{option.estimator}: {result.tightness:g} is out of reach; its best is "
-                f"{down(option.expected_tightness)} of epsilon, at {option.num_trials:,} trials"
+                f"{option.estimator}: {percent(result.tightness)} is out of reach; its best is "
+                f"{down(100 * option.expected_tightness, 0)}% of ε, at {option.num_trials:,} trials"
             )
     if any(option.unit == "record" and option.num_runs is None for option in result.options):
-        lines.append("a trial of unit record is one membership coin: runs = coins / records, give --records")
+        lines.append("A trial of unit record is one membership coin: give --records to convert coins into runs.")
     lines.append(f"time: {result.time_source}")
     return "\n".join(lines)
 

@@ -39,8 +39,8 @@ class WorstCase(Spec, frozen=True, kw_only=True):
     trials: Annotated[
         Annotated[int, Meta(ge=100, le=100_000_000)] | None,
         Meta(
-            description="Runs, half of them with the canary. [default: 100000, or 8000 where the claim grants no "
-            "family of mechanisms or the level is not transcript, 1000 without a claim]"
+            description="Runs, half of them with the canary. [default: 100000, or 8000 if the claim names no "
+            "family of mechanisms or the level is not transcript, or 1000 without a claim]"
         ),
     ] = None
     design: Annotated[

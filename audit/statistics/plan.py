@@ -164,7 +164,7 @@ def _expect_one_run_fdp(num_trials: int, mu: float, delta: float, significance: 
     return bound(_expected_guesses(num_trials, mu)), bound(perfect_guesses(num_trials))
 
 
-_GAUSSIAN = "the mechanism is granted to be Gaussian"
+_GAUSSIAN = "the mechanism is assumed to be Gaussian"
 ESTIMATORS = (
     _Estimator(name="clopper-pearson", unit="run", assumption="none", expect=_expect_clopper_pearson),
     _Estimator(name="gaussian", unit="run", assumption=_GAUSSIAN, expect=_expect_gaussian),
@@ -222,7 +222,7 @@ def make_plan(
         mu=mu,
         options=options,
         seconds_per_run=seconds_per_run,
-        time_source=time_source or "unknown until a run of the method was made",
+        time_source=time_source or "unknown until a run of the method has finished",
     )
 
 

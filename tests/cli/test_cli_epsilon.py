@@ -288,7 +288,7 @@ def test_plan_out_of_reach_against_words(audit: Run):
     outcome = audit("plan", "--epsilon", 8, "--tightness", 0.95, "--unit", "record")
     assert outcome.code == 0
     assert "out of reach" in outcome.out
-    assert "unknown until a run of the method was made" in outcome.out
+    assert "unknown until a run of the method has finished" in outcome.out
 
 
 @pytest.mark.parametrize(
