@@ -119,7 +119,7 @@ def load(run_directory: str | Path) -> "Record":
     >>> import audit
     >>> audit.load("runs/none")
     Traceback (most recent call last):
-    condensers.errors.BadInput: RUN_DIR runs/none: no such directory; give one that an audit wrote, as runs/lira-…
+    condensers.errors.BadInput: RUN_DIR runs/none: no such directory; give one that an audit wrote, such as runs/lira-…
     """
     from dataclasses import replace
 
@@ -229,7 +229,9 @@ def bound_epsilon(
 
     known, values = np.asarray(members, dtype=bool), np.asarray(scores, dtype=np.float64)
     if known.shape != values.shape:
-        raise BadConfig(f"members have shape {list(known.shape)} and scores {list(values.shape)}; give one for each")
+        raise BadConfig(
+            f"members have shape {list(known.shape)} and scores {list(values.shape)}; the shapes must be equal"
+        )
     if unit == "run":
         evidence: RunEvidence | RecordEvidence = RunEvidence(
             member_scores=values[known], non_member_scores=values[~known]

@@ -92,7 +92,7 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            raise Incomplete("interrupted; run the same command again") from None
+            raise Incomplete("interrupted; run the same command again to resume") from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -29,7 +29,7 @@ def data(dataset: str | None, data_root: Path | None, records: int | None, wante
     if wanted is not None and dataset is not None:
         raise BadConfig(f"--get {wanted}: give either --get or DATASET, not both")
     if records is not None and dataset is None:
-        raise BadConfig(f"--records {records}: needs a DATASET to take them from")
+        raise BadConfig(f"--records {records}: can only be given together with DATASET")
     if wanted is not None:
         result = _get(wanted, data_root)
         text = f"{wanted}: {result['path']}"

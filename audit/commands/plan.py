@@ -73,7 +73,7 @@ def plan(
     audit plan --attack worst-case --method ndpdc --trials 100000
     """
     if method is not None and ":" not in method and not method.replace("-", "").replace("_", "").isalnum():
-        raise BadConfig(f"--method {method}: a name of letters and digits; audit methods lists them")
+        raise BadConfig(f"--method {method}: is not the name of a method; `audit methods` lists them")
     if not 1 <= nodes <= MOST_NODES:
         raise BadConfig(f"--nodes {nodes}: must lie in 1…{MOST_NODES}")
     answers: dict[str, Any] = {}
@@ -117,7 +117,7 @@ def _cost(attack: str, asked: dict[str, Any], flags: dict[str, Any]) -> "Cost":
     kind: Any = {"lira": Lira, "rmia": Rmia, "loss": Loss, "worst-case": WorstCase}[attack]
     wanted, other = ("trials", "shadows") if kind is WorstCase else ("shadows", "trials")
     if asked[wanted] is None or asked[other] is not None:
-        raise BadConfig(f"--attack {attack}: its size is --{wanted}; leave --{other} out")
+        raise BadConfig(f"--attack {attack}: give the size of the audit as --{wanted}, and leave --{other} out")
     given = asked | {name: flags[name] for name in COST_OPTIONS} | {"settings": split_settings(flags["settings"])}
     given = {name: value for name, value in given.items() if value not in (None, {})}
     for name in given:

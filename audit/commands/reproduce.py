@@ -42,7 +42,7 @@ def reproduce(item: str | None, everything: bool, **flags: Any) -> int:
     from audit.reproduce.tables import published_item, published_items
 
     if everything and item is not None:
-        raise BadConfig(f"--all and ITEM {item}: give one of them")
+        raise BadConfig(f"--all and ITEM {item}: give only one of them")
     if item is None and not everything:
         click.echo(_list(as_json=flags["as_json"], data_root=flags["data_root"]), nl=not flags["as_json"])
         return 0

@@ -89,8 +89,8 @@ class Account(Spec, frozen=True, kw_only=True):
         kind = "--method" if self.method is not None else "--gaussian" if self.gaussian else "--ledger"
         for name in refused[kind]:
             if getattr(self, name) not in (None, ()):
-                raise BadConfig(f"--{name.replace('_', '-')} does not go with {kind}")
+                raise BadConfig(f"--{name.replace('_', '-')} cannot be combined with {kind}")
         if self.noise_multiplier is not None and self.epsilon is not None:
-            raise BadConfig("--epsilon asks for a noise multiplier: do not give --noise-multiplier as well")
+            raise BadConfig("--epsilon computes the noise multiplier: leave out --noise-multiplier")
         if self.method is not None and (self.dataset is None) == (not self.class_sizes):
             raise BadConfig("give one of --dataset NAME and --class-sizes N,N,...")

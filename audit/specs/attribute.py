@@ -69,10 +69,11 @@ class Attribute(Spec, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.ipc is not None and self.ratio is not None:
-            raise BadConfig("--ipc and --ratio say the same thing: give one of them")
+            raise BadConfig("--ipc and --ratio both set the number of synthetic images: give only one of them")
         if self.num_test_runs < FEWEST_TEST_RUNS:
             raise BadConfig(
-                f"--test-runs {self.num_test_runs}: intervals are over runs; test at least {FEWEST_TEST_RUNS}"
+                f"--test-runs {self.num_test_runs}: must be at least {FEWEST_TEST_RUNS}, since intervals are "
+                "computed over runs"
             )
 
     @property

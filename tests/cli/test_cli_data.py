@@ -96,7 +96,7 @@ def test_bad_archive_is_one_line_and_exit_2(tmp_path: Path, audit_data: Run) -> 
         (["nonsense"], "not one of digits, fashion-mnist"),
         (["--get", "nonsense"], "--get nonsense: no such data set"),
         (["--get", "celeba"], "cannot be downloaded"),
-        (["--records", "5"], "needs a DATASET"),
+        (["--records", "5"], "can only be given together with DATASET"),
         (["digits", "--records", "5"], "must be at least 20"),
         (["digits", "--get", "mnist"], "not both"),
         (["--data-root", "nowhere"], "no such folder"),

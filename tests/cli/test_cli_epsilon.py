@@ -112,7 +112,7 @@ def test_wrong_unit_is_refused_against_explanation(audit: Run, tmp_path: Path):
     runs = save(runs_table(), tmp_path / "runs.csv")
     outcome = audit("epsilon", runs, "--estimator", "one-run")
     assert outcome.code == 2
-    assert "no coin was tossed" in outcome.err
+    assert "not decided by coins" in outcome.err
 
 
 def test_text_answer_against_reader(audit: Run, tmp_path: Path):
