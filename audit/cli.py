@@ -104,7 +104,7 @@ class LazyGroup(click.Group):
 def group() -> None:
     """Audit what a condensed data set leaks about the records it was made from.
 
-    --debug, anywhere, shows the traceback behind an error.
+    Add --debug anywhere to see the traceback of an error.
     """
 
 

@@ -43,7 +43,7 @@ def _format(result: dict[str, Any]) -> str:
     lines = [row(name.replace("_", " "), result[name]) for name in shown if result[name] not in (None, "")]
     if result.get("actual"):
         actual = result["actual"]
-        lines.append(row("what really runs", actual["reason"]))
+        lines.append(row("what the code runs", actual["reason"]))
         lines.append(row("", f"epsilon rdp {actual['epsilon_rdp']:.6g}, epsilon pld {actual['epsilon_pld']:.6g}"))
     for name, value in result.get("cross_checks", {}).items():
         lines.append(row(name.replace("_", " "), value))

@@ -14,11 +14,12 @@ from condensers.errors import BadConfig
 @with_fields(Attribute)
 @with_options
 def attribute(**flags: Any) -> int:
-    """Attribute inference and reconstruction: how well is a masked part of a record guessed from the released set?
+    """Attribute inference and reconstruction: guess a masked part of each record from the released set.
 
-    Compares the guess with the set to one without it, which tells what the set says about the population, and members
-    to non-members, which is the measure of privacy. Ends with the path of a PDF. The same command resumes after an
-    interruption, and condensations are shared with `audit lira` in one --out folder.
+    The guess with the set is compared with a guess without it, which measures what the set reveals about the
+    population, and members are compared with non-members, which measures privacy. The last line printed is the path of
+    a PDF. To resume after an interruption, run the same command again. Condensations are shared with `audit lira` in
+    the same --out folder.
     """
     spec, limits = build(Attribute, flags), check_limits(flags)
     if flags["show_records"]:

@@ -70,9 +70,9 @@ def estimate(
     chosen = list(available) if estimator == "all" else [estimator]
     if estimator == "all" and claimed and available is FOR_RUNS:
         chosen.append("family")
-    notes = ["all scores are equal: they say nothing about membership"] if _all_equal(evidence) else []
+    notes = ["all scores are equal, so they contain no information about membership"] if _all_equal(evidence) else []
     if estimator == "all" and delta == 0.0:
-        notes += [f"{name} left out: it needs delta > 0" for name in chosen if name in NEEDS_DELTA]
+        notes += [f"{name} left out: it needs δ > 0" for name in chosen if name in NEEDS_DELTA]
         chosen = [name for name in chosen if name not in NEEDS_DELTA]
     if estimator == "all" and splits_one_run(evidence, choice):
         notes.append("one-run-fdp left out: it cannot split the records of a single run; give --threshold grid")
@@ -133,7 +133,7 @@ def describe(result: EpsilonTable) -> str:
     if result.curve_test is not None:
         lines.append(_describe_test(result.curve_test))
     if all(bound.kind != "bound" or bound.lower == 0.0 for bound in result.bounds):
-        lines.append("no positive epsilon is certified: no evidence of a leak, which is no evidence of privacy")
+        lines.append("no positive ε is certified: no leak was found, which is no evidence of privacy")
     return "\n".join([*lines, *(f"note: {note}" for note in result.notes)])
 
 

@@ -21,11 +21,14 @@ COST_OPTIONS = ("dataset", "level", "ipc", "preset", "shard_runs", "settings")
 
 
 @click.command(short_help="How many runs a bound needs and how long an audit will take.")
-@click.option("--epsilon", type=float, help="Assumed true epsilon of the mechanism: how many trials certify it?")
-@click.option("--delta", type=float, default=1e-5, show_default=True)
-@click.option("--tightness", type=float, default=0.8, show_default=True, help="Fraction of epsilon to certify.")
-@click.option("--confidence", type=float, default=0.95, show_default=True)
-@click.option("--unit", type=click.Choice(["run", "record", "both"]), default="both", show_default=True)
+@click.option(
+    "--epsilon", type=float, help="Assumed true ε of the mechanism; the number of trials that certify it is printed."
+)
+@click.option("--delta", type=float, default=1e-5, show_default=True, help="δ of the bound.")
+@click.option("--tightness", type=float, default=0.8, show_default=True, help="Fraction of ε to certify.")
+@click.option("--confidence", type=float, default=0.95, show_default=True, help="Confidence of the bound.")
+@click.option("--unit", type=click.Choice(["run", "record", "both"]), default="both", show_default=True,
+              help="What one trial is: a run with one canary, or a membership coin.")  # fmt: skip
 @click.option("--records", type=int, help="Records in the pool, to convert membership coins into runs.")
 @click.option("--method", help="Method, for the expected time from finished runs under --out or from a probe.")
 @click.option("--shadows", type=int, help="Estimate the time of this many runs with a probe of a few seconds.")
@@ -38,15 +41,16 @@ COST_OPTIONS = ("dataset", "level", "ipc", "preset", "shard_runs", "settings")
     help="The audit whose cost is estimated.",
 )
 @click.option("--nodes", type=int, default=1, show_default=True, help="Number of machines like this one.")
-@click.option("--dataset", help="As for the audit, like --level, --ipc, --preset, --shard-runs and --set.")
-@click.option("--level")
-@click.option("--ipc", type=int)
-@click.option("--preset")
-@click.option("--shard-runs", type=int)
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE")
+@click.option("--dataset", help="Data set of the audit whose cost is estimated.")
+@click.option("--level", help="Level of the audit whose cost is estimated.")
+@click.option("--ipc", type=int, help="Synthetic images per class.")
+@click.option("--preset", help="Preset of the audit whose cost is estimated.")
+@click.option("--shard-runs", type=int, help="Runs computed together.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of the audit. May be repeated.")
 @click.option("--data-root", type=click.Path(path_type=Path), help="Folder that holds data sets.")
 @with_workers
-@click.option("--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True)
+@click.option("--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True,
+              help="Folder that holds run directories.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def plan(
     epsilon: float | None,

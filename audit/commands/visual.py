@@ -94,7 +94,7 @@ def _for_people(report: Any) -> str:
             f"{finding.name:<15}{describe_finding(finding)} "
             f"(adjusted for the number of distances: {probability(finding.p_value_adjusted)})",
             f"{'':<15}ε ≥ {down(finding.bound.lower)} ({percent(finding.bound.confidence)} confidence, "
-            f"{say_delta(finding.bound.delta)}; had every guess been right: {down(finding.most_certifiable)}), "
+            f"{say_delta(finding.bound.delta)}; if every guess were right: {down(finding.most_certifiable)}), "
             f"AUC {finding.roc.auc:.4f} [{low:.4f}, {high:.4f}]{bracketed(finding.roc.interval_unit)}",
         ]
     lines += [f"{left.name:<15}not computed: {left.why}" for left in report.not_computed]

@@ -88,5 +88,5 @@ def _for_people(report: Any) -> str:
         for attempt in smallest
     ]
     if len(learned) > SHOWN:
-        lines.append(f"{len(learned) - SHOWN} other learned scores, p no smaller")
+        lines.append(f"{len(learned) - SHOWN} other learned scores, with p at least as large")
     return "\n".join([*lines, "", report.epsilon.assumptions[-1], report.pdf])

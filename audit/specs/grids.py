@@ -34,7 +34,7 @@ class Adversaries(Membership, frozen=True, kw_only=True):
     doubt: Annotated[
         str,
         Meta(
-            description="Records in doubt: everybody, audited, one-per-class, separated by commas.",
+            description="Which records are in doubt: everybody, audited, one-per-class, separated by commas.",
             extra={"metavar": "WHO,…"},
         ),
     ] = ",".join(DOUBTS)
@@ -78,7 +78,9 @@ class Sweep(Membership, frozen=True, kw_only=True):
     over_steps: Annotated[
         str | None, Meta(description="Values for the number of iterations.", extra={"metavar": "N,…"})
     ] = None
-    over_ipc: Annotated[str | None, Meta(description="Images per class.", extra={"metavar": "N,…"})] = None
+    over_ipc: Annotated[
+        str | None, Meta(description="Values for the number of images per class.", extra={"metavar": "N,…"})
+    ] = None
     over_shadows: Annotated[
         str | None, Meta(description="Values for the number of runs.", extra={"metavar": "N,…"})
     ] = None

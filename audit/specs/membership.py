@@ -136,7 +136,10 @@ class ReleasedSets(OwnModels, frozen=True, kw_only=True):
     normalisation: fields.Normalisation = "auto"
     known_randomness: Annotated[
         bool,
-        Meta(description="With --synthetic: it was made with the public randomness of --seed, known to the adversary."),
+        Meta(
+            description="With --synthetic: state that it was made with the public randomness of --seed, which "
+            "the adversary knows."
+        ),
     ] = False
 
     def __post_init__(self) -> None:

@@ -27,7 +27,8 @@ Setting = str | int | float | bool
 Settings = Annotated[
     Mapping[str, str],
     Meta(
-        description="A setting of the method, or victim.KEY, or attack.KEY. May be repeated.",
+        description="A setting of the method, of the victims (victim.KEY) or of the attack (attack.KEY). May be "
+        "repeated.",
         extra={"option": "--set", "metavar": "KEY=VALUE"},
     ),
 ]

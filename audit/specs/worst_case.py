@@ -58,7 +58,7 @@ class WorstCase(Spec, frozen=True, kw_only=True):
     ] = 60
     shape: Annotated[str, Meta(description="Shape of a record if no data set is given.")] = "1x8x8"
     classes: Annotated[int, Meta(ge=2, le=1000, description="Number of classes if no data set is given.")] = 2
-    rate: Annotated[float, Meta(gt=0, le=1, description="Rate at which a record is sampled.")] = 0.5
+    rate: Annotated[float, Meta(gt=0, le=1, description="Rate at which the method samples a record.")] = 0.5
     settings: fields.MethodSettings = msgspec.field(default_factory=dict)
     confidence: fields.Confidence = 0.95
     seed: fields.Seed = 0

@@ -173,7 +173,7 @@ def test_interrupted_release_goes_on_and_leaves_no_checkpoint(run, tmp_path, mon
     monkeypatch.setattr(audit.engine.checkpoints.Tracker, "track", counting)
     code, _, err = run(*method, "--out", out)
     assert code == 0
-    assert "going on from it" in err
+    assert "resuming an interrupted condensation" in err
     assert steps[0] == 1
     assert not (out / "shards").exists()
     label = json.loads((out / "label.json").read_text())

@@ -32,7 +32,7 @@ def run_utility(spec: Utility, where: Where, say: Callable[[str], None]) -> dict
             rows = _measure(spec, resolved, directory, where, say)
     except KeyboardInterrupt:
         raise Incomplete(
-            f"interrupted: finished parts are kept in {directory.path / FOLDER}; run the same command again to go on"
+            f"interrupted: finished parts are kept in {directory.path / FOLDER}; run the same command again to resume"
         ) from None
     result = _result(spec, resolved, rows)
     write_text(directory.path / "utility.json", dump(result))
