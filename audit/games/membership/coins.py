@@ -84,7 +84,8 @@ def write_coins(path: Path, coins: Coins, rows: np.ndarray, labels: np.ndarray) 
         f"# records: {coins.members.shape[1]}",
         f"# pool: {coins.checksum}",
         *([] if coins.audited is None else [f"# audited: {int(coins.audited.sum())}, all others are in every set"]),
-        "# 1: the record is in the set. Keep this file from whoever attacks the sets; give their maker the members.",
+        "# 1: the record is in the set. Keep this file secret from the attacker; give the members to those who "
+        "make the sets.",
         ",".join(["record", "row", "label", *names, *(f"set_{column}" for column in range(coins.num_sets))]),
     ]
     marks = [] if coins.audited is None else [coins.audited.astype(np.int64)]

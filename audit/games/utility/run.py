@@ -165,7 +165,7 @@ def _interval_notes(recipe: Recipe, *, one_set: bool, released: bool, condensed:
         notes.append(
             f"± is the deviation over {recipe.seeds} networks, "
             + (
-                "all on one condensation: it says nothing of another."
+                "all trained on one condensation, so it does not cover the variation over condensations."
                 if one_set
                 else "each on a condensation of its own."
             )
