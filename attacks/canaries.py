@@ -73,7 +73,7 @@ def plant_canaries(pool: Pool, counts: dict[str, int], seed: int) -> Pool:
     if not counts:
         return pool
     if "mislabelled" in counts and pool.num_classes < 2:
-        raise BadConfig("--canaries mislabelled: there is one class only")
+        raise BadConfig("--canaries mislabelled: needs records of at least two classes")
     labels, kinds = _planted(pool.num_classes, counts)
     images = torch.empty(len(labels), *pool.images.shape[1:], device=CPU)
     for place, kind in enumerate(counts, start=1):

@@ -67,8 +67,8 @@ def score_lira(observations: Observations, config: LiraConfig) -> np.ndarray:
     fewest = min(fewest_in, fewest_out) if config.online else fewest_out
     if fewest < 1:
         raise BadData(
-            f"LiRA has no fit run {'with or without' if config.online else 'without'} some record "
-            f"({len(members)} fit runs): raise --shadows"
+            f"LiRA needs fit runs {'with and without' if config.online else 'without'} every record, which "
+            f"{len(members)} fit runs do not have for some record: raise --shadows"
         )
     pooled = _pools(members, config)
     if config.estimator == "carlini":

@@ -129,7 +129,7 @@ def load_heads(network: str) -> tuple[Tensor, ...]:
         path for place in places if (path := Path(place) / "weights" / "v0.1" / f"{_HEADS[network]}.pth").is_file()
     ]
     if not paths:
-        raise BadInput("LPIPS needs the heads that the package lpips ships, and it is not installed: pip install lpips")
+        raise BadInput("LPIPS needs the package lpips, which is not installed: pip install lpips")
     heads = torch.load(paths[0], map_location="cpu", weights_only=True)
     tapped = [layer for layer in BACKBONES[network] if layer.tapped]
     found = [heads.get(f"lin{number}.model.1.weight") for number in range(len(tapped))]

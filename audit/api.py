@@ -119,7 +119,7 @@ def load(run_directory: str | Path) -> "Record":
     >>> import audit
     >>> audit.load("runs/none")
     Traceback (most recent call last):
-    condensers.errors.BadInput: RUN_DIR runs/none: no such directory; give one that an audit wrote, as runs/lira-…
+    condensers.errors.BadInput: RUN_DIR runs/none: no such directory; give one that an audit wrote, such as runs/lira-…
     """
     from dataclasses import replace
 
@@ -229,7 +229,9 @@ def bound_epsilon(
 
     given, values = np.asarray(members), np.asarray(scores, dtype=np.float64)
     if given.shape != values.shape:
-        raise BadConfig(f"members have shape {list(given.shape)} and scores {list(values.shape)}; give one for each")
+        raise BadConfig(
+            f"members have shape {list(given.shape)} and scores {list(values.shape)}; the shapes must be equal"
+        )
     if given.dtype.kind not in "biuf" or not np.isin(given, (0, 1)).all():
         raise BadConfig("members must be true and false, or 1 and 0")
     known = given.astype(bool)

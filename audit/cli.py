@@ -92,7 +92,7 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            raise Incomplete("interrupted; run the same command again") from None
+            raise Incomplete("interrupted; run the same command again to resume") from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -104,7 +104,7 @@ class LazyGroup(click.Group):
 def group() -> None:
     """Audit what a condensed data set leaks about the records it was made from.
 
-    --debug, anywhere, shows the traceback behind an error.
+    Add --debug anywhere to see the traceback of an error.
     """
 
 

@@ -18,7 +18,7 @@ from reports.records.visual import NearestReport, VisualReport
 from reports.records.worst_case import WorstCaseReport
 from reports.render.html import write_html
 from reports.render.pdf import write_pdf
-from reports.words.rounding import down
+from reports.words.rounding import down, percent, say_delta
 
 
 class Drawable:
@@ -142,7 +142,7 @@ def _key_figures(record: Any) -> list[tuple[str, str]]:
     bound = record.epsilon
     found += [
         ("verdict", record.verdict),
-        ("certified", f"ε ≥ {down(bound.lower)} at δ = {bound.delta:g}, {100 * bound.confidence:g}% confidence"),
+        ("certified", f"ε ≥ {down(bound.lower)} at {say_delta(bound.delta)}, {percent(bound.confidence)} confidence"),
     ]
     roc = getattr(record, "roc", None)
     if roc is not None:

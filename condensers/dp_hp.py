@@ -128,7 +128,9 @@ def condense_dp_hp(door: Door, config: DpHpConfig, *, randomness: PublicRandomne
     studio = Studio(generator=generator, config=config, randomness=randomness, runs=door.num_runs, device=door.device)
     pixels, num_classes = prod(door.input_shape), door.num_classes
     if config.product_pixels > pixels:
-        raise BadConfig(f"product_pixels={config.product_pixels}: the records have {pixels}; choose at most that")
+        raise BadConfig(
+            f"product_pixels={config.product_pixels}: the records have {pixels} values; choose at most {pixels}"
+        )
     dims = (pixels * (config.order + 1), (config.product_order + 1) ** config.product_pixels)
 
     def embed_sum(images: Tensor) -> Tensor:

@@ -79,7 +79,7 @@ def plan_dp_kip(config: DpKipConfig, class_sizes: tuple[float, ...]) -> Entries:
 def condense_dp_kip(door: Door, config: DpKipConfig, *, randomness: PublicRandomness, track: Track) -> CondensedBatch:
     """Kernel inducing points by DP-Adam on the images (Vinaroz, Park)."""
     if door.device.type == "mps":
-        raise BadConfig("--device mps: dp-kip computes in float64, which that device lacks; use --device cpu")
+        raise BadConfig("--device mps: dp-kip computes in float64, which MPS does not support; use --device cpu")
     size = door.num_classes * config.ipc
     images, records = initial_noise(size, door.input_shape, door.num_runs, door.device, randomness)
     labels = balanced_labels(door.num_classes, config.ipc, door.num_runs, door.device)

@@ -49,7 +49,7 @@ def plan_dpmix(config: DpmixConfig, class_sizes: tuple[float, ...]) -> Entries:
 def _sampling(class_sizes: tuple[float, ...], batch: int) -> FixedSize:
     population = int(sum(class_sizes))
     if batch > population:
-        raise BadConfig(f"batch={batch}: must lie in 1…{population}, the records that are expected in a run")
+        raise BadConfig(f"batch={batch}: must lie in 1…{population}, the expected number of records in a run")
     return FixedSize(batch=batch, population=population)
 
 

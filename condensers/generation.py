@@ -50,7 +50,9 @@ class GeneratorConfig:
     def __post_init__(self) -> None:
         validate_size(ipc=self.ipc, init=self.init)
         if self.init == "real":
-            raise BadConfig("--init real: a generator starts from random weights, not from records; use --init random")
+            raise BadConfig(
+                "--init real: a generator is initialised with random weights, not with records; use --init random"
+            )
         check_choice(self, "generator", GENERATORS)
         check_choice(self, "latent_kind", LATENTS)
         check_numbers(

@@ -37,10 +37,10 @@ class GuardedDoor:
         return self._ask(name)
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise ReachedAround(f"it assigns door.{name}: ledger and settings of the door are not the method's to change")
+        raise ReachedAround(f"it assigns door.{name}: a method must not change the ledger or the settings of the door")
 
     def __delattr__(self, name: str) -> None:
-        raise ReachedAround(f"it deletes door.{name}: the door is not the method's to change")
+        raise ReachedAround(f"it deletes door.{name}: a method must not change the door")
 
 
 def _public_side(door: Door) -> Callable[[str], Any]:

@@ -25,7 +25,9 @@ def validate_private_size(*, ipc: int, init: str, batch: int, noise_multiplier: 
     """What every config of a private method that releases images must satisfy."""
     validate_size(ipc=ipc, init=init)
     if init == "real":
-        raise BadConfig("--init real: images that start from private records have no privacy left; use --init random")
+        raise BadConfig(
+            "--init real: images initialised with private records are not differentially private; use --init random"
+        )
     validate_noise(batch=batch, noise_multiplier=noise_multiplier)
 
 
@@ -42,8 +44,8 @@ def check_real_start(class_sizes: tuple[float, ...], *, ipc: int, init: str | No
     smallest = min(class_sizes)
     if init == "real" and ipc > max(1.0, smallest):
         raise BadConfig(
-            f"--ipc {ipc} with real images: the smallest class counts {smallest:g} records per run on average; choose "
-            f"--ipc {max(1, int(smallest))} or less, or a larger pool"
+            f"--ipc {ipc} with real images: the smallest class has {smallest:g} records per run on average; "
+            f"choose --ipc {max(1, int(smallest))} or less, or a larger pool"
         )
 
 

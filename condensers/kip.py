@@ -113,7 +113,7 @@ def kernel_of(config: KipConfig) -> Kernel:
 
 def _check(pool: Pool, config: KipConfig) -> None:
     if pool.images.device.type == "mps":
-        raise BadConfig("--device mps: kip computes in float64, which that device lacks; use --device cpu")
+        raise BadConfig("--device mps: kip computes in float64, which MPS does not support; use --device cpu")
     if config.batch < pool.num_classes:
         raise BadConfig(f"batch={config.batch}: must be at least {pool.num_classes}, one record of every class")
     if config.kernel == "conv":

@@ -71,7 +71,9 @@ class Event:
 
     def __post_init__(self) -> None:
         if not (self.noise_multiplier > 0 or (self.noise_multiplier == 0 and not self.accounted)):
-            raise BadConfig(f"noise_multiplier={self.noise_multiplier:g}: must be positive where it is accounted for")
+            raise BadConfig(
+                f"noise_multiplier={self.noise_multiplier:g}: must be positive if the release is accounted for"
+            )
         check_choice(self, "noise_by", NOISE_BY)
         check_choice(self, "of", OF)
 

@@ -309,7 +309,9 @@ class Door:
         if not clip > 0:
             raise BadConfig(f"clip={clip:g}: must be positive")
         if self.__randomness.from_operating_system and not sound:
-            raise BadConfig("a variant as published keeps no guarantee: it can be audited, not used for a release")
+            raise BadConfig(
+                "a variant as published has no privacy guarantee: it can be audited, but not used for a release"
+            )
 
     def _tell(self, release: Release) -> None:
         for listener in self.__listeners:
@@ -341,7 +343,7 @@ def class_sampling(class_sizes: tuple[float, ...], group: Group, batch: int) -> 
     size, whole = (sum(class_sizes), "the whole set") if group is EVERYBODY else (class_sizes[group], f"class {group}")
     if not 1 <= batch <= size:
         raise BadConfig(
-            f"batch={batch}: must lie in 1…{int(size)}, since {whole} counts {size:g} records "
-            "(in the membership game half of those in the pool); choose a smaller batch or a larger pool"
+            f"batch={batch}: must lie in 1…{int(size)}, since {whole} has {size:g} records (in the membership "
+            "game half of those in the pool); choose a smaller batch or a larger pool"
         )
     return Poisson(rate=batch / size)

@@ -57,8 +57,8 @@ class Network:
             )
         if self.num_parameters > MOST_PARAMETERS:
             raise BadConfig(
-                f"width={self.width}, depth={self.depth}: a network of {self.num_parameters:.3g} parameters; at most "
-                f"{MOST_PARAMETERS:.3g} are computed with"
+                f"width={self.width}, depth={self.depth}: the network would have {self.num_parameters:.3g} "
+                f"parameters; at most {MOST_PARAMETERS:.3g} are allowed"
             )
 
     @property
@@ -194,7 +194,8 @@ def check_precision(precision: str, device: torch.device) -> None:
     # What a CPU says of itself is no proof: virtual machines name instructions that they refuse to execute.
     if precision == "bfloat16" and not (device.type == "cuda" and torch.cuda.is_bf16_supported()):
         raise BadConfig(
-            f"precision=bfloat16: not computed on {device.type} here; choose bfloat16-emulated, which rounds as it does"
+            f"precision=bfloat16: not supported on {device.type} here; choose bfloat16-emulated, which rounds in "
+            "the same way"
         )
 
 

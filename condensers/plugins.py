@@ -65,7 +65,7 @@ def check_name(option: str, name: str, package: ModuleType, decorator: str) -> N
         return
     known = [*registered_names(package, decorator), *entry_points(f"{decorator}s")]
     if name not in known:
-        own = "; your own is module:name or path/to/file.py:name" if decorator == "condenser" else ""
+        own = "; write a method of your own as module:name or path/to/file.py:name" if decorator == "condenser" else ""
         raise BadConfig(f"{option} {name!r} is not one of {', '.join(known)}{own}{did_you_mean(name, known)}")
 
 

@@ -99,7 +99,7 @@ class PsgConfig:
         check_choice(self, "normalisation", NORMALISATIONS)
         for name in ("outer", "inner"):
             if getattr(self, name) < 0:
-                raise BadConfig(f"{name}={getattr(self, name)}: must be at least 1, or 0 for the paper's own")
+                raise BadConfig(f"{name}={getattr(self, name)}: must be at least 1, or 0 for the value of the paper")
         check_numbers(
             self,
             at_least_one=("iterations", "batches", "width", "depth", "generator_width"),

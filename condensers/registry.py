@@ -220,9 +220,9 @@ def _check_shapes(method: Method, pool: Pool, batch: Any, runs: int) -> None:
     if not isinstance(batch, CondensedBatch):
         raise BadConfig(f"{method.name} returned {type(batch).__name__}, not a CondensedBatch")
     if (batch.networks is not None) != (method.releases == "network"):
-        raise BadConfig(f"{method.name} is to release a {method.releases} and returned something else")
+        raise BadConfig(f"{method.name} must release a {method.releases}, but returned something else")
     if (batch.generators is not None) != (method.releases == "generator"):
-        raise BadConfig(f"{method.name} is to release a {method.releases} and returned something else")
+        raise BadConfig(f"{method.name} must release a {method.releases}, but returned something else")
     size = batch.images.shape[1] if batch.images.ndim > 1 else 0
     expected = {
         "images": [(runs, size, *pool.images.shape[1:])],
@@ -257,8 +257,8 @@ def get_method(name: str) -> Method:
         return _from_outside(name, *load_entry_point(installed[name], Method, "condenser"))
     known = [*methods, *installed]
     raise BadConfig(
-        f"--method {name!r} is not one of {', '.join(known)}; your own is module:name or path/to/file.py:name"
-        f"{did_you_mean(name, known)}"
+        f"--method {name!r} is not one of {', '.join(known)}; write a method of your own as module:name or "
+        f"path/to/file.py:name{did_you_mean(name, known)}"
     )
 
 

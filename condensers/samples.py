@@ -80,8 +80,8 @@ def check_shards(shards: int, class_sizes: tuple[float, ...]) -> None:
     """Refuse shards into which the records cannot be divided; the number of records is public."""
     if not 2 <= shards <= sum(class_sizes):
         raise BadConfig(
-            f"shards={shards}: {sum(class_sizes):g} records cannot be divided into so many shards of at least one "
-            f"record; choose 2…{int(sum(class_sizes))}"
+            f"shards={shards}: {sum(class_sizes):g} records cannot be divided into that many shards of at least "
+            f"one record; choose 2…{int(sum(class_sizes))}"
         )
 
 

@@ -145,7 +145,7 @@ class Views:
     def __init__(self, door: Door, config: SignalSettings, randomness: PublicRandomness) -> None:
         self._randomness, self._device, self._config = randomness, door.device, config
         if config.pea and len(door.input_shape) != 3:
-            raise BadConfig("pea=true: tables have no quarters; leave it out")
+            raise BadConfig("pea=true: needs images; leave it out for tables")
         self._network = Network(
             kind=config.extractor,
             input_shape=door.input_shape,
@@ -216,11 +216,12 @@ def auxiliary_images(
     else:
         if door.auxiliary is None:
             raise BadConfig(
-                f"auxiliary={config.auxiliary!r}: public images are not read here; choose {SHARE} or {NOISE}"
+                f"auxiliary={config.auxiliary!r}: public images are not available here; choose {SHARE} or {NOISE}"
             )
         if len(door.auxiliary) < count:
             raise BadConfig(
-                f"auxiliary_images={count}: {config.auxiliary} has {len(door.auxiliary)} images; choose at most that"
+                f"auxiliary_images={count}: {config.auxiliary} has {len(door.auxiliary)} images; choose at most "
+                f"{len(door.auxiliary)}"
             )
         chosen = randomness.public("auxiliary images").choice(len(door.auxiliary), count, replace=False)
         shared = door.auxiliary[to_device(chosen, door.device)]

@@ -28,11 +28,11 @@ def account(spec: Account) -> dict[str, Any]:
     """What `audit account` prints, figures by name."""
     if spec.method is not None and spec.method not in METHODS and ":" not in spec.method:
         raise BadConfig(
-            f"--method {spec.method!r}: is not one of {', '.join(METHODS)}; your own is file.py:name"
-            f"{did_you_mean(spec.method, METHODS)}"
+            f"--method {spec.method!r}: is not one of {', '.join(METHODS)}; write a method of your own as "
+            f"file.py:name{did_you_mean(spec.method, METHODS)}"
         )
     if spec.curve and spec.method in METHODS and spec.dataset in METHODS[spec.method].private_share:
-        raise BadConfig("--curve: of the auxiliary generator only an (epsilon, delta) point is known, no curve")
+        raise BadConfig("--curve: only an (ε, δ) point is known for the auxiliary generator, not a curve; leave it out")
     if spec.method is not None and spec.method not in METHODS:
         result = _plugin(spec, spec.method)
     elif spec.method is not None:
@@ -58,18 +58,19 @@ def _plugin(spec: Account, name: str) -> dict[str, Any]:
     from condensers.registry import explained, get_method
 
     if spec.steps is not None:
-        raise BadConfig("--steps: has no meaning with --method of your own, whose plan says it")
+        raise BadConfig("--steps: the plan of a method of your own states the number of steps; leave it out")
     method = get_method(name)
     if method.plan is None:
         raise BadConfig(
-            f"--method {name}: it has no plan, so nothing is known of what it releases; give @condenser one"
+            f"--method {name}: has no plan from which its ε could be computed; give @condenser one "
+            "(docs/adding-a-method.md)"
         )
     known = {field.name for field in fields(method.config)}
     asked = {"ipc": spec.ipc, "batch": spec.batch, "noise_multiplier": spec.noise_multiplier}
     given = {key: value for key, value in asked.items() if value is not None}
     for key in given:
         if key not in known:
-            raise BadConfig(f"--{key.replace('_', '-')}: the config of {name} has no field {key}")
+            raise BadConfig(f"--{key.replace('_', '-')}: the config of {name} has no field {key}; leave it out")
     sizes = tuple(map(float, spec.class_sizes if spec.dataset is None else CLASS_SIZES[spec.dataset]))
     config = method.config(**given)
     if spec.epsilon is not None:

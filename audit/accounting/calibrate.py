@@ -62,11 +62,17 @@ def _bracket(epsilon: Callable[[float], float], target: float, start: float, fac
     low = high = (start, epsilon(start))
     while high[1] > target:
         if high[0] * factor > MOST_NOISE:
-            raise BadInput(f"epsilon {target:g} is out of reach: noise of {high[0]:g} still costs {high[1]:.4g}")
+            raise BadInput(
+                f"epsilon {target:g} is out of reach: a noise multiplier of {high[0]:g} still gives {high[1]:.4g}; "
+                "choose a larger epsilon"
+            )
         low, high = high, (high[0] * factor, epsilon(high[0] * factor))
     while low[1] <= target:
         if low[0] / factor < LEAST_NOISE:
-            raise BadInput(f"epsilon {target:g} needs less noise than {LEAST_NOISE:g}: ask for a smaller epsilon")
+            raise BadInput(
+                f"epsilon {target:g} needs a noise multiplier below {LEAST_NOISE:g}, which is not supported; choose a "
+                "smaller epsilon"
+            )
         low, high = (low[0] / factor, epsilon(low[0] / factor)), low
     return low, high
 

@@ -34,7 +34,7 @@ def parse_claim(text: str | float) -> StatedClaim:
     if not colon:
         epsilon = _number(words, words, zero=True)
         if epsilon > MAX_EPSILON:
-            raise BadConfig(f"--claim {words}: must be at most {MAX_EPSILON:g}, above which no guarantee is left")
+            raise BadConfig(f"--claim {words}: must be at most {MAX_EPSILON:g}; a larger ε guarantees nothing")
         return StatedClaim(kind="point", numbers={"epsilon": epsilon}, text=words)
     if kind not in _FIELDS:
         raise BadConfig(f"--claim {words}: {kind!r} is not a kind of claim; write {FORMS}{did_you_mean(kind, _FIELDS)}")
@@ -43,7 +43,10 @@ def parse_claim(text: str | float) -> StatedClaim:
         name, equals, value = part.partition("=")
         name, value = (name.strip(), value) if equals else (_FIELDS[kind][min(position, 0)], name)
         if name not in _FIELDS[kind] or name in numbers:
-            raise BadConfig(f"--claim {words}: {part!r} does not fit; {kind} has {', '.join(_FIELDS[kind])}")
+            raise BadConfig(
+                f"--claim {words}: {part!r} is not a parameter of {kind}, or is given twice; there are "
+                f"{', '.join(_FIELDS[kind])}"
+            )
         numbers[name] = _number(value, words)
     if _FIELDS[kind][0] not in numbers:
         raise BadConfig(f"--claim {words}: {_FIELDS[kind][0]} is missing; write {FORMS}")
@@ -53,8 +56,7 @@ def parse_claim(text: str | float) -> StatedClaim:
     noise = numbers.get("sigma") or numbers.get("scale") or 1 / numbers["mu"]
     if not LEAST_NOISE <= noise <= MOST_NOISE:
         raise BadConfig(
-            f"--claim {words}: a noise multiplier of {noise:g} is outside what is accounted for, "
-            f"{LEAST_NOISE:g} to {MOST_NOISE:g}"
+            f"--claim {words}: its noise multiplier, {noise:g}, must lie between {LEAST_NOISE:g} and {MOST_NOISE:g}"
         )
     return StatedClaim(kind=kind, numbers=numbers, text=words)
 
@@ -65,5 +67,5 @@ def _number(value: str, words: str, *, zero: bool = False) -> float:
     except ValueError:
         raise BadConfig(f"--claim {words}: {value!r} is not a number; write {FORMS}") from None
     if not math.isfinite(number) or number < 0 or (number == 0 and not zero):
-        raise BadConfig(f"--claim {words}: {value} must be a finite number above 0")
+        raise BadConfig(f"--claim {words}: {value} must be a finite number, {'0 or more' if zero else 'above 0'}")
     return number

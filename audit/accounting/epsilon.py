@@ -38,7 +38,10 @@ def epsilon_pld(event: DpEvent, delta: float) -> float:
     """The smallest ε that the privacy loss distribution proves at δ: the tightest there is, rounded up."""
     _check_delta(delta)
     if delta < SMALLEST_DELTA:
-        raise BadInput(f"delta {delta:g}: a privacy loss distribution resolves no less than {SMALLEST_DELTA:g}")
+        raise BadInput(
+            f"delta {delta:g}: must be at least {SMALLEST_DELTA:g}, the smallest that a privacy loss distribution "
+            "resolves"
+        )
     return _checked(max(loss.get_epsilon_for_delta(delta) for loss in privacy_losses(event)))
 
 
@@ -106,7 +109,10 @@ def _poisson_parameters(branch: Sequence[Leaf]) -> list[tuple[float, float, int]
             case dp_event.PoissonSampledDpEvent(sampling_probability=rate, event=inner):
                 parameters.append((rate, inner.noise_multiplier, leaf.count))
             case _:
-                raise BadInput(f"Opacus knows Poisson sampling only, not a {type(leaf.event).__name__}")
+                raise BadInput(
+                    f"Opacus supports Poisson sampling only, not a {type(leaf.event).__name__}; leave out the "
+                    "cross-check"
+                )
     return parameters
 
 
@@ -118,7 +124,7 @@ def _check_delta(delta: float) -> None:
 def _checked(epsilon: float) -> float:
     if not epsilon <= MAX_EPSILON:
         raise NoGuaranteeLeft(
-            f"epsilon comes out above {MAX_EPSILON:g}, where no guarantee is left to account for: use more noise, "
-            "fewer steps or a lower sampling rate"
+            f"epsilon is above {MAX_EPSILON:g}, which guarantees nothing: use more noise, fewer steps or a lower "
+            "sampling rate"
         )
     return float(epsilon)

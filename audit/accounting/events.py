@@ -75,7 +75,7 @@ def composed(events: Sequence[DpEvent]) -> DpEvent:
 def parallel(events_by_class: Mapping[str, DpEvent]) -> DpEvent:
     """Each event over the records of one class only; holds for add-or-remove-one (see the module's docstring)."""
     if not events_by_class:
-        raise BadInput("parallel composition of no classes: name at least one")
+        raise BadInput("parallel composition: the list of classes is empty; give at least one")
     return ParallelDpEvent(tuple(sorted((str(name), event) for name, event in events_by_class.items())))
 
 
@@ -86,8 +86,8 @@ def neighbouring_relation(event: DpEvent) -> str:
         return ADD_OR_REMOVE_ONE
     if dp_event.PoissonSampledDpEvent in kinds or ParallelDpEvent in kinds:
         raise BadInput(
-            "fixed-size sampling speaks of replacing a record, Poisson sampling and parallel classes of adding or "
-            "removing one: they cannot be accounted together"
+            "fixed-size sampling is accounted under replace-one adjacency, Poisson sampling and parallel classes "
+            "under add-or-remove-one adjacency: they cannot be composed"
         )
     return REPLACE_ONE
 
@@ -239,7 +239,7 @@ def _leaves(event: DpEvent) -> tuple[Leaf, ...]:
     counts: Counter[DpEvent] = Counter()
     _collect(event, 1, counts)
     if counts.total() > MAX_STEPS:
-        raise BadInput(f"{counts.total():.3g} releases: more than {MAX_STEPS:.0e} are not accounted for")
+        raise BadInput(f"{counts.total():.3g} releases: at most {MAX_STEPS:.0e} are supported")
     return tuple(Leaf(part, count) for part, count in sorted(counts.items(), key=lambda item: repr(item[0])))
 
 
@@ -264,14 +264,14 @@ def _collect(event: DpEvent, count: int, counts: Counter[DpEvent]) -> None:
         case dp_event.GaussianDpEvent():
             counts[event] += count
         case _:
-            raise BadInput(f"an event of type {type(event).__name__} is not known here, and is not approximated")
+            raise BadInput(f"an event of type {type(event).__name__} is not supported, and is not approximated")
 
 
 def _joint_gaussian(event: DpEvent) -> DpEvent | None:
     """Several Gaussian releases of one and the same sample are one, of Σ 1/σ² (their sensitivities add up squared)."""
     leaves = _leaves(event)
     if any(not isinstance(leaf.event, dp_event.GaussianDpEvent) for leaf in leaves):
-        raise BadInput("sampling around anything but Gaussian releases is not known here, and is not approximated")
+        raise BadInput("sampling is supported for Gaussian releases only, and other events are not approximated")
     precision = sum(leaf.count / leaf.event.noise_multiplier**2 for leaf in leaves)
     return dp_event.GaussianDpEvent(precision**-0.5) if leaves else None
 

@@ -27,7 +27,7 @@ def ledger_event(entries: Entries) -> DpEvent:
     by_class = {str(label): _composed(entry for entry in entries if entry[0].group == label) for label in labels}
     parts = [*everybody, *([events.parallel({k: events.composed(v) for k, v in by_class.items()})] if by_class else [])]
     if not parts:
-        raise BadConfig("a ledger in which nothing is accounted for: there is no guarantee to compute")
+        raise BadConfig("the ledger accounts for no release, so there is no guarantee to compute")
     return parts[0] if len(parts) == 1 else events.composed(parts)
 
 

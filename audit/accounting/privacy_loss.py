@@ -45,8 +45,8 @@ def _compose(branch: tuple[Leaf, ...], relation: str, interval: float | None) ->
     largest = branch_epsilon(branch, relation, NEGLIGIBLE)
     if not largest <= MAX_LOSS:
         raise NoGuaranteeLeft(
-            f"so little noise that the privacy loss passes {MAX_LOSS:g}, beyond which nothing is protected: use more "
-            "noise, fewer steps or a lower sampling rate"
+            f"there is so little noise that the privacy loss exceeds {MAX_LOSS:g}, which guarantees nothing: use "
+            "more noise, fewer steps or a lower sampling rate"
         )
     step = max(interval or _interval(branch, relation), 2 * largest / MAX_GRID_POINTS)
     total = pld.identity(value_discretization_interval=step)

@@ -80,7 +80,10 @@ def _psg_steps(images_per_class: int, target_epsilon: float) -> int:
     """R·T·K, C.3: K = 10; R = 1000 for ε = 10 and 200 for ε = 1; T by images per class."""
     outer = {1: 1, 10: 10, 20: 20, 50: 50}
     if images_per_class not in outer:
-        raise BadConfig(f"--ipc {images_per_class}: PSG gives its iterations for 1, 10, 20 and 50; or give --steps")
+        raise BadConfig(
+            f"--ipc {images_per_class}: PSG states its number of iterations for 1, 10, 20 and 50 only; give --steps "
+            "for other values"
+        )
     return (200 if target_epsilon <= 1 else 1000) * outer[images_per_class] * 10
 
 

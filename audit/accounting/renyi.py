@@ -71,7 +71,7 @@ def _divergences(branch: Sequence[Leaf], relation: str, orders: np.ndarray) -> n
             for leaf in branch:
                 accountant.compose(leaf.event, leaf.count)
     except UnsupportedEventError as error:
-        raise BadInput(f"not known to RDP, and not approximated: {error}") from None
+        raise BadInput(f"RDP cannot account for it: {error}") from None
     return np.maximum(accountant.rdp, 0.0)
 
 

@@ -8,6 +8,8 @@ import click
 from audit.specs.account import Account
 from audit.specs.options import build, with_fields
 
+WITHOUT_EXPONENT = 1e-4  # the least number that is written without a power of ten
+
 
 @click.command(short_help="Analytic epsilon of a method or a mechanism (RDP and PLD).")
 @with_fields(Account)
@@ -26,8 +28,12 @@ def account(as_json: bool, **flags: Any) -> None:
 
 
 def _format(result: dict[str, Any]) -> str:
+    from reports.words.rounding import small
+
     def row(label: str, value: Any) -> str:
-        return f"{label:<20}{value:.6g}" if isinstance(value, float) else f"{label:<20}{value}"
+        if not isinstance(value, float):
+            return f"{label:<20}{value}"
+        return f"{label:<20}{small(value, digits=6) if abs(value) < WITHOUT_EXPONENT else f'{value:.6g}'}"
 
     hidden = {"actual", "cross_checks", "largest_true_positive_rate"}
     hidden |= set() if result.get("auxiliary_epsilon") else {"auxiliary_epsilon"}
@@ -37,7 +43,7 @@ def _format(result: dict[str, Any]) -> str:
     lines = [row(name.replace("_", " "), result[name]) for name in shown if result[name] not in (None, "")]
     if result.get("actual"):
         actual = result["actual"]
-        lines.append(row("what really runs", actual["reason"]))
+        lines.append(row("what the code runs", actual["reason"]))
         lines.append(row("", f"epsilon rdp {actual['epsilon_rdp']:.6g}, epsilon pld {actual['epsilon_pld']:.6g}"))
     for name, value in result.get("cross_checks", {}).items():
         lines.append(row(name.replace("_", " "), value))

@@ -119,7 +119,7 @@ def _for_people(report: Any) -> str:
     from reports.words.coin_test import describe_coin_test
     from reports.words.groups import lines_of_groups
     from reports.words.intervals import bracketed
-    from reports.words.rounding import down, percent, up
+    from reports.words.rounding import down, percent, say_delta, up
 
     roc, bound, proved = report.roc, report.epsilon, report.proved
     said = bracketed(roc.interval_unit)
@@ -130,8 +130,8 @@ def _for_people(report: Any) -> str:
     lines = [
         f"{report.verdict}  {report.verdict_reason}",
         "",
-        f"ε              ≥ {down(bound.lower)}  ({percent(bound.confidence)} confidence, δ = {bound.delta:g}, "
-        f"{bound.estimator}, {bound.num_trials} coins; a perfect attack would have shown {down(bound.ceiling)})",
+        f"ε              ≥ {down(bound.lower)}  ({percent(bound.confidence)} confidence, {say_delta(bound.delta)}, "
+        f"{bound.estimator}, {bound.num_trials} coins; a perfect attack would have certified {down(bound.ceiling)})",
         f"AUC            {roc.auc:.4f} [{roc.auc_interval[0]:.4f}, {roc.auc_interval[1]:.4f}]{said}",
     ]
     if report.curve_test is not None:
@@ -141,7 +141,7 @@ def _for_people(report: Any) -> str:
         lines.insert(
             3,
             f"proved         ε ≤ {up(proved.epsilon_pld)} by PLD, {up(proved.epsilon_rdp)} by RDP  "
-            f"(δ = {proved.delta:g}, from the {proved.source})",
+            f"({say_delta(proved.delta)}, from the {proved.source})",
         )
     lines += [
         f"TPR at FPR {float(rate):.1%} {with_interval(value, roc.tpr_at_fpr_interval[rate])}{said}"

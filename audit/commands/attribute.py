@@ -14,11 +14,12 @@ from condensers.errors import BadConfig
 @with_fields(Attribute)
 @with_options
 def attribute(**flags: Any) -> int:
-    """Attribute inference and reconstruction: how well is a masked part of a record guessed from the released set?
+    """Attribute inference and reconstruction: guess a masked part of each record from the released set.
 
-    Compares the guess with the set to one without it, which tells what the set says about the population, and members
-    to non-members, which is the measure of privacy. Ends with the path of a PDF. The same command resumes after an
-    interruption, and condensations are shared with `audit lira` in one --out folder.
+    The guess with the set is compared with a guess without it, which measures what the set reveals about the
+    population, and members are compared with non-members, which measures privacy. The last line printed is the path of
+    a PDF. To resume after an interruption, run the same command again. Condensations are shared with `audit lira` in
+    the same --out folder.
     """
     spec, limits = build(Attribute, flags), check_limits(flags)
     if flags["show_records"]:
@@ -34,7 +35,7 @@ def attribute(**flags: Any) -> int:
 def _for_people(report: Any) -> str:
     from reports.words.attribute import lines_for_people
     from reports.words.intervals import bracketed
-    from reports.words.rounding import down, percent
+    from reports.words.rounding import down, percent, say_delta
 
     bound, roc = report.epsilon, report.roc
     return "\n".join(
@@ -43,8 +44,9 @@ def _for_people(report: Any) -> str:
             "",
             *lines_for_people(report),
             f"as a score of membership: AUC {roc.auc:.4f} [{roc.auc_interval[0]:.4f}, {roc.auc_interval[1]:.4f}]"
-            f"{bracketed(roc.interval_unit)}, ε ≥ {down(bound.lower)} ({percent(bound.confidence)} confidence, δ = "
-            f"{bound.delta:g}, {bound.num_trials} coins; a perfect attack would have shown {down(bound.ceiling)})",
+            f"{bracketed(roc.interval_unit)}, ε ≥ {down(bound.lower)} ({percent(bound.confidence)} confidence, "
+            f"{say_delta(bound.delta)}, {bound.num_trials} coins; a perfect attack would have certified "
+            f"{down(bound.ceiling)})",
             "",
             report.pdf,
         ]

@@ -91,7 +91,9 @@ def _summary(claims, shown) -> str:  # type: ignore[no-untyped-def]
             lines.append(f"{claim.name:<28}{verdict}")
         for number, one in enumerate(findings):
             lines.append(f"{claim.name if not number else '':<28}{one.headline:<44}{one.tested_in}")
-    return "\n".join([*lines, "", "audit claims --details says who claims what, with figures and commands."])
+    return "\n".join(
+        [*lines, "", "`audit claims --details` also prints who makes each claim, the figures and the commands."]
+    )
 
 
 def _for_people(claim, findings) -> str:  # type: ignore[no-untyped-def]

@@ -10,7 +10,12 @@ from condensers.errors import BadConfig
 
 
 @click.command()
-@click.option("--dataset", default="digits", show_default=True, help="Name (`audit data`), .npz file or folder.")
+@click.option(
+    "--dataset",
+    default="digits",
+    show_default=True,
+    help="Data set: a name (`audit data` lists them), an .npz file or a folder.",
+)
 @click.option("--records", type=int, help="Use a class-balanced pool of this many records. Default: all.")
 @click.option("--sets", type=int, default=1, show_default=True, help="Number of sets, each with its own coins.")
 @click.option(
@@ -30,7 +35,7 @@ from condensers.errors import BadConfig
 def coins(**flags: Any) -> int:
     """Draw a fair coin for every record and set, to choose which records somebody else condenses.
 
-    Give the members to whoever makes the set, keep the file, and audit the result with `audit lira --level set
+    Give the members to the person who makes the set, keep the file, and audit the result with `audit lira --level set
     --synthetic SET --members FILE` or `audit visual --synthetic SET --members FILE`.
     """
     import secrets

@@ -43,7 +43,7 @@ def _for_people(label: dict[str, Any], files: dict[str, str]) -> str:
         f"{label['num_images']} images of {label['num_classes']} classes of {label['dataset']}, by {label['method']}"
     ]
     if label.get("members_by_coins"):
-        lines.append("made of the members by a file of coins, about half of the records: a set to audit")
+        lines.append("condensed from the members that a file of coins chose, about half of the records: a set to audit")
     lines.append(_privacy_line(label))
     if label["starts_from_records"]:
         lines.append(
@@ -54,12 +54,12 @@ def _for_people(label: dict[str, Any], files: dict[str, str]) -> str:
 
 
 def _privacy_line(label: dict[str, Any]) -> str:
-    from reports.words.rounding import up
+    from reports.words.rounding import say_delta, up
 
     privacy = label["privacy"]
     if privacy is None:
-        return f"ε: none; {label['method']} adds no noise and guarantees nothing (`audit lira` measures what it shows)"
+        return f"ε: none; {label['method']} adds no noise and guarantees nothing (`audit lira` measures what it leaks)"
     return (
-        f"ε ≤ {up(privacy['epsilon_pld'], 4)} spent (PLD; {up(privacy['epsilon_rdp'], 4)} by RDP) at δ = "
-        f"{privacy['delta']:g}, {privacy['neighbouring']}, from the {privacy['source']}"
+        f"ε ≤ {up(privacy['epsilon_pld'], 4)} spent (PLD; {up(privacy['epsilon_rdp'], 4)} by RDP) at "
+        f"{say_delta(privacy['delta'])}, {privacy['neighbouring']}, from the {privacy['source']}"
     )

@@ -29,7 +29,7 @@ def data(dataset: str | None, data_root: Path | None, records: int | None, wante
     if wanted is not None and dataset is not None:
         raise BadConfig(f"--get {wanted}: give either --get or DATASET, not both")
     if records is not None and dataset is None:
-        raise BadConfig(f"--records {records}: needs a DATASET to take them from")
+        raise BadConfig(f"--records {records}: can only be given together with DATASET")
     if wanted is not None:
         result = _get(wanted, data_root)
         text = f"{wanted}: {result['path']}"
@@ -83,7 +83,7 @@ def _format_description(result: dict[str, Any]) -> str:
         "data set": result["name"],
         "record": _format_shape(result["shape"]),
         "classes": str(result["classes"]),
-        "records": f"{result['records']} ({min(counts)} to {max(counts)} in a class)",
+        "records": f"{result['records']} ({min(counts)} to {max(counts)} per class)",
         "test records": str(result["test_records"] or "none"),
         "duplicates": f"{result['duplicates']} records equal an earlier one",
         "content": result["content"],
@@ -125,9 +125,9 @@ def _format_list(result: dict[str, Any]) -> str:
     lines += [f"note: {objection}" for row in result["datasets"] for objection in row["objections"]]
     lines += [
         "",
-        "Sizes are those of the published sets; audit data NAME loads what is here and says what it holds.",
-        f"Looked for below {result['data_root']} (--data-root, or ${ROOT_VARIABLE}).",
-        "Your own: --dataset FILE.npz, or --dataset FOLDER with one folder of pictures for each class.",
+        "Sizes are those of the published sets; `audit data NAME` loads the installed data and describes them.",
+        f"Data sets are searched for below {result['data_root']} (--data-root, or ${ROOT_VARIABLE}).",
+        "For your own data, give --dataset FILE.npz, or --dataset FOLDER with one folder of pictures per class.",
     ]
     return "\n".join(lines)
 

@@ -27,13 +27,14 @@ REFUTED = 4
     type=click.Choice(["run", "record"]),
     help="What one trial is: a run with one canary, or a membership coin. [default: run if every run has one row]",
 )
-@click.option("--delta", type=float, default=1e-5, show_default=True)
-@click.option("--confidence", type=float, default=0.95, show_default=True)
+@click.option("--delta", type=float, default=1e-5, show_default=True, help="δ of the bounds.")
+@click.option("--confidence", type=float, default=0.95, show_default=True, help="Confidence of the bounds.")
 @click.option(
     "--estimator",
     type=click.Choice(["all", *ESTIMATORS]),
     default="all",
     show_default=True,
+    help="Estimator of ε. all: every estimator that is valid for the unit.",
 )
 @click.option(
     "--threshold",

@@ -15,7 +15,7 @@ from condensers.errors import BadConfig
 from reports.records.coin_test import CoinTest
 from reports.records.schema import EpsilonBound
 from reports.words.coin_test import describe_coin_test
-from reports.words.rounding import down, round_up, up
+from reports.words.rounding import down, percent, probability, say_delta, up
 
 NEEDS_DELTA = ("gaussian", "family", "one-run-fdp")
 
@@ -70,9 +70,9 @@ def estimate(
     chosen = list(available) if estimator == "all" else [estimator]
     if estimator == "all" and claimed and available is FOR_RUNS:
         chosen.append("family")
-    notes = ["all scores are equal: they say nothing about membership"] if _all_equal(evidence) else []
+    notes = ["all scores are equal, so they contain no information about membership"] if _all_equal(evidence) else []
     if estimator == "all" and delta == 0.0:
-        notes += [f"{name} left out: it needs delta > 0" for name in chosen if name in NEEDS_DELTA]
+        notes += [f"{name} left out: it needs δ > 0" for name in chosen if name in NEEDS_DELTA]
         chosen = [name for name in chosen if name not in NEEDS_DELTA]
     if estimator == "all" and splits_one_run(evidence, choice):
         notes.append("one-run-fdp left out: it cannot split the records of a single run; give --threshold grid")
@@ -117,8 +117,8 @@ def _test_claim(
 def describe(result: EpsilonTable) -> str:
     first = result.bounds[0]
     lines = [
-        f"{first.num_trials} tested trials ({first.unit}s), delta {first.delta:g}, confidence {first.confidence:g}, "
-        f"tries {first.num_tries}; threshold {first.threshold_choice}",
+        f"{first.num_trials} tested trials ({first.unit}s), {say_delta(first.delta)}, {percent(first.confidence)} "
+        f"confidence, tries {first.num_tries}; threshold {first.threshold_choice}",
         f"{'estimator':<16}{'epsilon':>10}{'ceiling':>10}  what it is",
     ]
     for bound in result.bounds:
@@ -133,7 +133,7 @@ def describe(result: EpsilonTable) -> str:
     if result.curve_test is not None:
         lines.append(_describe_test(result.curve_test))
     if all(bound.kind != "bound" or bound.lower == 0.0 for bound in result.bounds):
-        lines.append("no positive epsilon is certified: no evidence of a leak, which is no evidence of privacy")
+        lines.append("no positive ε is certified: no leak was found, which is no evidence of privacy")
     return "\n".join([*lines, *(f"note: {note}" for note in result.notes)])
 
 
@@ -141,7 +141,7 @@ def _describe_test(test: CurveTest | CoinTest) -> str:
     if isinstance(test, CoinTest):
         return f"claimed curve: {'REFUTED' if test.refuted else 'NOT REFUTED'}, {describe_coin_test(test)}"
     return (
-        f"claimed curve: {'REFUTED' if test.refuted else 'NOT REFUTED'}, p <= {round_up(test.p_value, 3):g}; at FPR "
-        f"up to {up(test.false_positive_upper, 4)} the claim needs FNR >= {down(test.allowed_false_negative_rate, 4)}, "
+        f"claimed curve: {'REFUTED' if test.refuted else 'NOT REFUTED'}, p ≤ {probability(test.p_value)}; at FPR up to "
+        f"{up(test.false_positive_upper, 4)} the claim needs FNR >= {down(test.allowed_false_negative_rate, 4)}, "
         f"observed FNR up to {up(test.false_negative_upper, 4)}"
     )

@@ -16,7 +16,8 @@ def adversaries(**flags: Any) -> int:
     """Run LiRA under a grid of adversaries: randomness known or unknown, records in doubt, level set or model.
 
     Every cell is an audit with a run directory of its own, shared with other audits in --out. Bounds are corrected for
-    the number of cells; exit 4 if one of them exceeds --claim or --fail-above. The same command resumes.
+    the number of cells; exit 4 if one of them exceeds --claim or --fail-above. To resume
+    after an interruption, run the same command again.
     """
     spec, limits = build(Adversaries, flags), check_limits(flags)
     from audit.games.adversaries import run_adversaries
@@ -28,10 +29,11 @@ def adversaries(**flags: Any) -> int:
 @with_fields(Sweep)
 @with_options
 def sweep(**flags: Any) -> int:
-    """Run LiRA over one size at a time: pool, records in doubt, steps, images per class or runs.
+    """Run LiRA while one size at a time is varied: pool, records in doubt, steps, images per class or runs.
 
     Every cell is an audit with a run directory of its own, shared with other audits in --out. Bounds are corrected for
-    the number of cells; exit 4 if one of them exceeds --claim or --fail-above. The same command resumes.
+    the number of cells; exit 4 if one of them exceeds --claim or --fail-above. To resume
+    after an interruption, run the same command again.
     """
     spec, limits = build(Sweep, flags), check_limits(flags)
     from audit.games.sweep import run_sweep

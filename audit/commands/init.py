@@ -18,7 +18,7 @@ def init(folder: Path, force: bool) -> int:
     files = {folder / "privacy.toml": GATE, folder / ".github" / "workflows" / "privacy.yml": WORKFLOW}
     for path in files:
         if path.exists() and not force:
-            raise BadInput(f"{path} already exists; --force replaces it")
+            raise BadInput(f"{path} already exists; give --force to replace it")
     for path, text in files.items():
         with explain_failure(path):
             path.parent.mkdir(parents=True, exist_ok=True)

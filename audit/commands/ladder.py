@@ -23,7 +23,7 @@ def ladder(**flags: Any) -> int:
     spec, limits = build(Ladder, flags), check_limits(flags)
     from audit.games.ladder import audit_ladder
     from reports.records import schema
-    from reports.words.rounding import down, percent, up
+    from reports.words.rounding import down, percent, say_delta, up
 
     record = audit_ladder(spec, where_of(flags), say)
     rungs = record.ladder
@@ -35,7 +35,7 @@ def ladder(**flags: Any) -> int:
             claim = "nothing proved" if row.analytic_epsilon is None else f"analytic ε {up(row.analytic_epsilon, 3)}"
             click.echo(
                 f"{row.level:<11} {row.verdict:<12} ε ≥ {down(row.lower):<6} ({percent(row.confidence)} confidence, "
-                f"δ = {row.delta:g}, ceiling {down(row.ceiling)}); {claim}"
+                f"{say_delta(row.delta)}, ceiling {down(row.ceiling)}); {claim}"
             )
         click.echo(f"\n{record.pdf}")
     above = any(row.lower > limit for row in rungs.rows for limit in limits)

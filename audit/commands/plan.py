@@ -21,11 +21,14 @@ COST_OPTIONS = ("dataset", "level", "ipc", "preset", "shard_runs", "settings")
 
 
 @click.command(short_help="How many runs a bound needs and how long an audit will take.")
-@click.option("--epsilon", type=float, help="Assumed true epsilon of the mechanism: how many trials certify it?")
-@click.option("--delta", type=float, default=1e-5, show_default=True)
-@click.option("--tightness", type=float, default=0.8, show_default=True, help="Fraction of epsilon to certify.")
-@click.option("--confidence", type=float, default=0.95, show_default=True)
-@click.option("--unit", type=click.Choice(["run", "record", "both"]), default="both", show_default=True)
+@click.option(
+    "--epsilon", type=float, help="Assumed true ε of the mechanism; the number of trials that certify it is printed."
+)
+@click.option("--delta", type=float, default=1e-5, show_default=True, help="δ of the bound.")
+@click.option("--tightness", type=float, default=0.8, show_default=True, help="Fraction of ε to certify.")
+@click.option("--confidence", type=float, default=0.95, show_default=True, help="Confidence of the bound.")
+@click.option("--unit", type=click.Choice(["run", "record", "both"]), default="both", show_default=True,
+              help="What one trial is: a run with one canary, or a membership coin.")  # fmt: skip
 @click.option("--records", type=int, help="Records in the pool, to convert membership coins into runs.")
 @click.option("--method", help="Method, for the expected time from finished runs under --out or from a probe.")
 @click.option("--shadows", type=int, help="Estimate the time of this many runs with a probe of a few seconds.")
@@ -38,15 +41,16 @@ COST_OPTIONS = ("dataset", "level", "ipc", "preset", "shard_runs", "settings")
     help="The audit whose cost is estimated.",
 )
 @click.option("--nodes", type=int, default=1, show_default=True, help="Number of machines like this one.")
-@click.option("--dataset", help="As for the audit, like --level, --ipc, --preset, --shard-runs and --set.")
-@click.option("--level")
-@click.option("--ipc", type=int)
-@click.option("--preset")
-@click.option("--shard-runs", type=int)
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE")
+@click.option("--dataset", help="Data set of the audit whose cost is estimated.")
+@click.option("--level", help="Level of the audit whose cost is estimated.")
+@click.option("--ipc", type=int, help="Synthetic images per class.")
+@click.option("--preset", help="Preset of the audit whose cost is estimated.")
+@click.option("--shard-runs", type=int, help="Runs computed together.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of the audit. May be repeated.")
 @click.option("--data-root", type=click.Path(path_type=Path), help="Folder that holds data sets.")
 @with_workers
-@click.option("--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True)
+@click.option("--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True,
+              help="Folder that holds run directories.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def plan(
     epsilon: float | None,
@@ -73,7 +77,7 @@ def plan(
     audit plan --attack worst-case --method ndpdc --trials 100000
     """
     if method is not None and ":" not in method and not method.replace("-", "").replace("_", "").isalnum():
-        raise BadConfig(f"--method {method}: a name of letters and digits; audit methods lists them")
+        raise BadConfig(f"--method {method}: is not the name of a method; `audit methods` lists them")
     if not 1 <= nodes <= MOST_NODES:
         raise BadConfig(f"--nodes {nodes}: must lie in 1…{MOST_NODES}")
     answers: dict[str, Any] = {}
@@ -117,7 +121,7 @@ def _cost(attack: str, asked: dict[str, Any], flags: dict[str, Any]) -> "Cost":
     kind: Any = {"lira": Lira, "rmia": Rmia, "loss": Loss, "worst-case": WorstCase}[attack]
     wanted, other = ("trials", "shadows") if kind is WorstCase else ("shadows", "trials")
     if asked[wanted] is None or asked[other] is not None:
-        raise BadConfig(f"--attack {attack}: its size is --{wanted}; leave --{other} out")
+        raise BadConfig(f"--attack {attack}: give the size of the audit as --{wanted}, and leave --{other} out")
     given = asked | {name: flags[name] for name in COST_OPTIONS} | {"settings": split_settings(flags["settings"])}
     given = {name: value for name, value in given.items() if value not in (None, {})}
     for name in given:
@@ -146,13 +150,14 @@ def _describe_cost(cost: "Cost", nodes: int) -> str:
 
 
 def _describe(result: "Plan") -> str:
-    from reports.words.rounding import down
+    from reports.words.rounding import down, percent, say_delta
 
     lines = [
-        f"To certify {result.tightness:g} of epsilon {result.epsilon:g} at delta {result.delta:g} with "
-        f"{result.confidence:.0%} confidence, on the Gaussian mechanism with that epsilon (mu {result.mu:.3g}),",
-        "attacked as well as possible; half of the trials choose the threshold, fit runs come on top. (An audit that",
-        "chooses the numbers of guesses on its fit runs tests all coins: half of the trials of unit record do.)",
+        f"Trials needed to certify {percent(result.tightness)} of ε = {result.epsilon:g} at {say_delta(result.delta)} "
+        f"with {percent(result.confidence)} confidence,",
+        f"for an optimal attack on the Gaussian mechanism with that ε (μ = {result.mu:.3g}). Half of the trials are",
+        "used to choose the threshold; runs to fit an attack are not included. (An audit that chooses the number of",
+        "guesses on its fit runs tests all coins and needs half of the trials of unit record.)",
         f"{'estimator':<16}{'unit':<8}{'trials':>12}{'runs':>12}{'expected':>10}{'ceiling':>9}{'time':>10}  assumption",
     ]
     for option in result.options:
@@ -167,11 +172,11 @@ def _describe(result: "Plan") -> str:
     for option in result.options:
         if not option.reachable:
             lines.append(
-                f"{option.estimator}: {result.tightness:g} is out of reach; its best is "
-                f"{down(option.expected_tightness)} of epsilon, at {option.num_trials:,} trials"
+                f"{option.estimator}: {percent(result.tightness)} is out of reach; its best is "
+                f"{down(100 * option.expected_tightness, 0)}% of ε, at {option.num_trials:,} trials"
             )
     if any(option.unit == "record" and option.num_runs is None for option in result.options):
-        lines.append("a trial of unit record is one membership coin: runs = coins / records, give --records")
+        lines.append("A trial of unit record is one membership coin: give --records to convert coins into runs.")
     lines.append(f"time: {result.time_source}")
     return "\n".join(lines)
 

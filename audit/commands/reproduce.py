@@ -42,7 +42,7 @@ def reproduce(item: str | None, everything: bool, **flags: Any) -> int:
     from audit.reproduce.tables import published_item, published_items
 
     if everything and item is not None:
-        raise BadConfig(f"--all and ITEM {item}: give one of them")
+        raise BadConfig(f"--all and ITEM {item}: give only one of them")
     if item is None and not everything:
         click.echo(_list(as_json=flags["as_json"], data_root=flags["data_root"]), nl=not flags["as_json"])
         return 0
@@ -105,6 +105,6 @@ def _list(*, as_json: bool, data_root: Path | None) -> str:
             lines += ["", paper]
         data = ", ".join(name if there else f"{name} (not here)" for name, there in found["data"].items())  # type: ignore[attr-defined]
         lines.append(f"  {found['item']:<20}{found['title']}")
-        lines.append(f"  {'':<20}{found['figures']} figures; needs {data}; scale smoke: nothing but digits")
+        lines.append(f"  {'':<20}{found['figures']} figures; needs {data}; at scale smoke only digits")
         lines += [f"  {'':<20}not run: {one}" for one in found["not_run"]]  # type: ignore[attr-defined]
     return "\n".join([*lines[1:], "", "audit reproduce ITEM --scale smoke|reduced|full; docs/reproduction.md"])

@@ -41,8 +41,8 @@ def theory(**flags: Any) -> None:
 
 def _for_people(report: Any) -> str:
     head = (
-        f"{report.dataset}: {report.class_size:g} records a class in {report.dimension} dimensions, which they span to "
-        f"{min(report.ranks)}-{max(report.ranks)} (Assumption 4.1 "
+        f"{report.dataset}: {report.class_size:g} records per class in {report.dimension} dimensions, of which "
+        f"they span {min(report.ranks)} to {max(report.ranks)} (Assumption 4.1 "
         f"{'holds' if max(report.ranks) < report.dimension else 'does not hold'})"
     )
     lines = [

@@ -79,22 +79,22 @@ def _check(spec: Visual, flags: dict[str, Any]) -> None:
 def _for_people(report: Any) -> str:
     from audit.games.visual.match import describe_finding
     from reports.words.intervals import bracketed
-    from reports.words.rounding import down, percent, probability, up
+    from reports.words.rounding import down, percent, probability, say_delta, up
 
     lines = [f"{report.verdict}  {report.verdict_reason}", "", report.finding]
     if report.proved is not None:
         proved = report.proved
         lines.append(
             f"{'proved':<15}ε ≤ {up(proved.epsilon_pld)} by PLD, {up(proved.epsilon_rdp)} by RDP  "
-            f"(δ = {proved.delta:g}, from the {proved.source})"
+            f"({say_delta(proved.delta)}, from the {proved.source})"
         )
     for finding in report.distances:
         low, high = finding.roc.auc_interval
         lines += [
             f"{finding.name:<15}{describe_finding(finding)} "
             f"(adjusted for the number of distances: {probability(finding.p_value_adjusted)})",
-            f"{'':<15}ε ≥ {down(finding.bound.lower)} ({percent(finding.bound.confidence)} confidence, δ = "
-            f"{finding.bound.delta:g}; had every guess been right: {down(finding.most_certifiable)}), "
+            f"{'':<15}ε ≥ {down(finding.bound.lower)} ({percent(finding.bound.confidence)} confidence, "
+            f"{say_delta(finding.bound.delta)}; if every guess were right: {down(finding.most_certifiable)}), "
             f"AUC {finding.roc.auc:.4f} [{low:.4f}, {high:.4f}]{bracketed(finding.roc.interval_unit)}",
         ]
     lines += [f"{left.name:<15}not computed: {left.why}" for left in report.not_computed]

@@ -26,7 +26,7 @@ def weights(wanted: str | None, folder: Path | None, as_json: bool) -> None:
     pip from the registry that pip is configured for, and stores them as safetensors.
     """
     if folder is not None and wanted is None:
-        raise click.UsageError("--to: says where --get puts the files; give --get as well")
+        raise click.UsageError("--to: can only be given together with --get")
     result = _list() if wanted is None else _get(NETWORKS if wanted == "all" else (wanted,), folder)
     click.echo(json.dumps(result, indent=2, sort_keys=True) if as_json else _for_people(result))
 

@@ -47,20 +47,20 @@ SHOWN = 8  # learned scores, those with the smallest p
 
 
 def _for_people(report: Any) -> str:
-    from reports.words.rounding import down, percent, up
+    from reports.words.rounding import down, percent, probability, say_delta, up
 
     claimed, lines = report.claimed, [f"{report.verdict}  {report.verdict_reason}", ""]
     if claimed is not None:
         rdp = "" if claimed.epsilon_rdp is None else f", {up(claimed.epsilon_rdp, 3)} (RDP)"
         lines.append(
-            f"claimed        epsilon {up(claimed.epsilon_pld, 3)} (PLD){rdp} at delta "
-            f"{claimed.delta:g}, from the {claimed.source}"
+            f"claimed        ε ≤ {up(claimed.epsilon_pld, 3)} (PLD){rdp} at {say_delta(claimed.delta)}, "
+            f"from the {claimed.source}"
         )
     if report.epsilon.num_trials:
         tightness = (
             f"none: {report.tightness_reason}"
             if report.tightness is None
-            else f"{down(report.tightness, 3)}  (epsilon of the family bound over the epsilon that PLD proves)"
+            else f"{down(report.tightness, 3)}  (ε of the family bound divided by the ε that PLD proves)"
         )
         lines.append(f"tightness      {tightness}")
     if report.ledger:
@@ -73,9 +73,9 @@ def _for_people(report: Any) -> str:
         for check in report.contracts
     ]
     if report.noise is not None:
-        lines.append(f"noise          p = {report.noise.p_value:.2g} ({report.noise.worst})")
+        lines.append(f"noise          p = {probability(report.noise.p_value)} ({report.noise.worst})")
     lines += [
-        f"{bound.estimator:<17}epsilon >= {down(bound.lower, 3)}  ({percent(bound.confidence)} confidence, "
+        f"{bound.estimator:<17}ε ≥ {down(bound.lower, 3)}  ({percent(bound.confidence)} confidence, "
         f"{bound.num_trials} tested runs, ceiling {down(bound.ceiling)})"
         for bound in report.bounds
         if bound.num_trials
@@ -84,8 +84,9 @@ def _for_people(report: Any) -> str:
     learned = [attempt for attempt in report.attempts if attempt.score.endswith(")")]
     smallest = declared + sorted(learned, key=lambda attempt: attempt.test.p_value)[:SHOWN]
     lines += [
-        f"{attempt.score + ', canary ' + attempt.design:<50} p = {attempt.test.p_value:.2g}" for attempt in smallest
+        f"{attempt.score + ', canary ' + attempt.design:<50} p = {probability(attempt.test.p_value)}"
+        for attempt in smallest
     ]
     if len(learned) > SHOWN:
-        lines.append(f"{len(learned) - SHOWN} other learned scores, p no smaller")
+        lines.append(f"{len(learned) - SHOWN} other learned scores, with p at least as large")
     return "\n".join([*lines, "", report.epsilon.assumptions[-1], report.pdf])

@@ -91,7 +91,7 @@ def _encode_row(where: str, line: str) -> tuple[list[float], int]:
         raise BadData(f"{where} has {len(fields)} fields; expected {len(COLUMNS)} and the class, separated by commas")
     income = fields[-1].removesuffix(".")  # adult.test ends its lines with a full stop
     if income not in CLASSES:
-        raise BadData(f"{where}: class {fields[-1]!r}; allowed {' and '.join(CLASSES)}")
+        raise BadData(f"{where}: class {fields[-1]!r} is not one of {', '.join(CLASSES)}")
     return [_encode(where, name, field) for name, field in zip(COLUMNS, fields, strict=False)], CLASSES.index(income)
 
 

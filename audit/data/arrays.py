@@ -101,7 +101,9 @@ def _channels_first(where: str, images: np.ndarray) -> np.ndarray:
     if images.ndim == 4:
         first, last = images.shape[1] in CHANNELS, images.shape[3] in CHANNELS
         if first and last:
-            raise BadData(f"{where}: shape {images.shape} could have its channels first or last; give larger images")
+            raise BadData(
+                f"{where}: shape {images.shape} is ambiguous: channels could be first or last; use larger images"
+            )
         if last:
             return images.transpose(0, 3, 1, 2)
         if first:
@@ -126,8 +128,8 @@ def _source(where: str, images: np.ndarray, labels: np.ndarray, num_classes: int
     lowest, highest = float(images.min()), float(images.max())
     if lowest < 0 or highest > 1:
         raise BadData(
-            f"{where}: floats run from {lowest:.6g} to {highest:.6g}; they must lie in [0, 1] "
-            "by a scale fixed beforehand, not by statistics of the data"
+            f"{where}: floats run from {lowest:.6g} to {highest:.6g}; rescale them to [0, 1] by a constant chosen "
+            "in advance, not by statistics of the data"
         )
 
     def read(rows: np.ndarray) -> np.ndarray:

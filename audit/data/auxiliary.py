@@ -23,7 +23,7 @@ def attach_auxiliary(pool: Pool, config: Any, dataset: str, data_root: Path | No
     with_images = replace(pool, auxiliary=found.images)
     if config.auxiliary_images > found.num_records:
         raise BadConfig(
-            f"--set auxiliary_images={config.auxiliary_images}: {name} has {found.num_records} images; "
-            "choose at most that"
+            f"--set auxiliary_images={config.auxiliary_images}: {name} has {found.num_records} images; choose at "
+            f"most {found.num_records}"
         )
     return with_images, replace(config, auxiliary_checksum=pool_checksum(found))

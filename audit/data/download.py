@@ -111,8 +111,8 @@ def _fetch(dataset: str, file: RemoteFile, folder: Path, tell: Callable[[str], N
         failures.append(f"{address}: its {file.checksum.partition(':')[0]} is not the published one")
     partial.unlink(missing_ok=True)
     raise BadInput(
-        f"--get {dataset}: no {file.name} ({'; '.join(failures)}); without a network, "
-        f"copy {BY_NAME[dataset].layout} into a folder and pass --data-root FOLDER"
+        f"--get {dataset}: {file.name} could not be downloaded ({'; '.join(failures)}); without a network "
+        f"connection, copy {BY_NAME[dataset].layout} into a folder and pass --data-root FOLDER"
     )
 
 

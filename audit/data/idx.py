@@ -84,7 +84,9 @@ def read_bytes(path: Path) -> bytes:
         what = "a damaged gzip archive" if kind == "a gzip archive" else f"{kind}, not a gzip archive"
         raise BadData(f"{path}: is {what}; download it again") from error
     if len(content) > MOST_BYTES:
-        raise BadData(f"{path}: unpacks to more than {MOST_BYTES >> 20} MiB, which no idx file of this set does")
+        raise BadData(
+            f"{path}: unpacks to more than {MOST_BYTES >> 20} MiB, which is more than any idx file of this set"
+        )
     return content
 
 

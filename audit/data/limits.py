@@ -47,12 +47,12 @@ def check_unpacked(path: Path, unpacked: float, needed: float | None = None) -> 
     packed = max(1, path.stat().st_size)
     if unpacked > SUSPICIOUS_BYTES and unpacked > SUSPICIOUS_RATIO * packed:
         raise BadData(
-            f"{path}: unpacks from {_size(packed)} to {_size(unpacked)}, {unpacked / packed:.0f} times as much, which "
-            "no data do; it was not read"
+            f"{path}: unpacks from {_size(packed)} to {_size(unpacked)}, {unpacked / packed:.0f} times as much, "
+            "which is implausible for data; it was not read"
         )
     room, needed = available_memory(), unpacked if needed is None else needed
     if needed > room:
-        raise BadData(f"{path}: needs {_size(needed)} of memory, and {_size(room)} are free; it was not read")
+        raise BadData(f"{path}: needs {_size(needed)} of memory, but only {_size(room)} is free; it was not read")
 
 
 def read_npz_headers(path: Path) -> dict[str, ArrayHeader]:
@@ -93,7 +93,7 @@ def check_parquet(path: Path) -> None:
 def read_text(path: Path, most: int = MOST_TEXT) -> str:
     """The text of a file that a person wrote or may have written; raises OSError and UnicodeDecodeError."""
     if path.is_file() and path.stat().st_size > most:
-        raise BadData(f"{path}: has {_size(path.stat().st_size)}; at most {_size(most)} are read")
+        raise BadData(f"{path}: has {_size(path.stat().st_size)}; at most {_size(most)} may be read")
     return path.read_text(encoding="utf-8")
 
 

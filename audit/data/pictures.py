@@ -21,9 +21,11 @@ def open_picture(path: Path) -> Image.Image:
     try:
         with _no_warnings(), Image.open(path) as picture:
             if picture.width * picture.height > MOST_PIXELS:
-                raise BadData(f"{path}: has {picture.width}×{picture.height} pixels; at most {MOST_PIXELS} are read")
+                raise BadData(f"{path}: has {picture.width}×{picture.height} pixels; at most {MOST_PIXELS} are allowed")
             if picture.mode not in GREY_MODES + COLOUR_MODES:
-                raise BadData(f"{path}: pictures of mode {picture.mode} are not read; save it as 8-bit grey or RGB")
+                raise BadData(
+                    f"{path}: pictures of mode {picture.mode} are not supported; save it as 8-bit grey or RGB"
+                )
             return picture.convert("L" if picture.mode in GREY_MODES else "RGB")
     except FileNotFoundError as error:
         raise BadData(f"{path}: no such picture") from error

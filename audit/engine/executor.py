@@ -100,7 +100,9 @@ class Local:
         if self.jobs is not None and not 1 <= self.jobs <= MOST_JOBS:
             raise BadConfig(f"--jobs {self.jobs}: must be at least 1 and at most {MOST_JOBS}")
         if self.jobs is not None and self.gpus:
-            raise BadConfig(f"--jobs {self.jobs}: each of the GPUs {self.gpus} has one worker; leave it out")
+            raise BadConfig(
+                f"--jobs {self.jobs}: there is one worker per GPU ({', '.join(map(str, self.gpus))}); leave it out"
+            )
 
     def num_workers(self, device: str) -> int:
         """One per core, one for an accelerator."""
@@ -199,7 +201,7 @@ def gpus_of(device: str) -> tuple[int, ...]:
     if kind != "cuda" or len(parts) < 2:
         return ()
     if not all(part.isdecimal() for part in parts) or len(set(parts)) < len(parts):
-        raise BadConfig(f"--device {device}: write different numbers with commas between them, such as cuda:0,1")
+        raise BadConfig(f"--device {device}: write distinct GPU numbers separated by commas, such as cuda:0,1")
     return tuple(map(int, parts))
 
 

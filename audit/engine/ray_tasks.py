@@ -46,7 +46,9 @@ def compute_unit(
     _enter_sources(sources)
     if digest not in _loaded:
         if hashlib.sha256(content).hexdigest() != digest:
-            raise Incomplete("what the units need arrived damaged from the object store; run the same command again")
+            raise Incomplete(
+                "the input of a unit of work arrived damaged from Ray's object store; run the same command again"
+            )
         _loaded.clear()
         _loaded[digest] = _load(work, content)
     last = 0.0
@@ -86,7 +88,10 @@ def read_sources(paths: Sequence[Path]) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     for path in paths:
         if path.is_absolute() or ".." in path.parts:
-            raise BadConfig(f"{path}: an own method travels to the workers by a relative path below the current folder")
+            raise BadConfig(
+                f"{path}: to be sent to the workers, a method of your own must be given by a relative path below the "
+                "current folder"
+            )
         found |= {sibling.as_posix(): sibling.read_bytes() for sibling in path.parent.glob("*.py")}
     return found
 

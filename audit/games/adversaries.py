@@ -21,7 +21,7 @@ def run_adversaries(spec: Adversaries, where: Where, say: Callable[[str], None])
     """Run or resume every cell. At level model first: at level set its condensations are taken as they are."""
     require_set(get_method(spec.method), "it has no public randomness: audit lira")
     if spec.canaries is not None:
-        raise BadConfig("--canaries: the grid is about ordinary records; audit lira --audited 0 --canaries …")
+        raise BadConfig("--canaries: the grid audits ordinary records only; use audit lira --audited 0 --canaries …")
     pool = load_pool(spec.dataset, data_root=where.data_root, records=spec.records)
     doubts: dict[str, str | None] = {
         "everybody": None, "audited": str(spec.audited), "one-per-class": str(pool.num_classes),

@@ -66,7 +66,7 @@ def parse_entries(text: str) -> tuple[Entry, ...]:
             raise BadConfig(f"--attacks {part.strip()}: {attack.name} works at level {', '.join(attack.levels)}")
         if found[3] and not attack.needs_fit_runs:
             raise BadConfig(
-                f"--attacks {part.strip()}: {attack.name} learns from no run; write {attack.name}:{found[2]}"
+                f"--attacks {part.strip()}: {attack.name} is not fitted on other runs; write {attack.name}:{found[2]}"
             )
         entries.append(Entry(attack=attack.name, level=found[2], fit_runs=int(found[3]) if found[3] else None))
     if len(set(entries)) < len(entries):

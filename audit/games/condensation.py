@@ -100,13 +100,13 @@ def condense_for_release(
                 stages={"condense": 1.0},
             )
             if any(directory.shards.glob("*.partial")):
-                say("an earlier condensation was interrupted here: going on from it, if the command is the same")
+                say("resuming an interrupted condensation, if it was started by the same command")
             published = publish(*condense_all(condensation, pool, randomness, tracker.track, chosen))
             tracker.clear()
             directory.shards.rmdir()
     except KeyboardInterrupt:
         raise Incomplete(
-            f"interrupted: nothing was released; what was saved is in {out}, run the same command again to go on"
+            f"interrupted: nothing was released; what was saved is in {out}, run the same command again to resume"
         ) from None
     return published
 

@@ -127,8 +127,8 @@ def check_contracts(bench: Bench) -> tuple[ContractCheck, ...]:
         batch = bench.condense(pool, members, runs, recorder.door)
         if not recorder.releases:
             raise BadConfig(
-                f"--method {bench.method.name}: it has a plan and asks the door for nothing, so nothing is claimed for "
-                "what it releases; --level set --claim EPSILON audits a method without a door"
+                f"--method {bench.method.name}: it has a plan but never calls door.release, so nothing is claimed "
+                "for what it releases; audit it with --level set --claim EPSILON"
             )
         return (
             _replay(bench, pool, members, runs, batch, recorder.releases),

@@ -46,7 +46,9 @@ def run_ladder(spec: LadderSpec, where: Where, say: Callable[[str], None]) -> di
     method = get_method(spec.method)
     require_set(method, "its levels are model and transcript: audit lira, audit worst-case")
     if method.private and spec.epsilon is None:
-        raise BadConfig("--epsilon is missing: a ladder is about one ε; for the method's own noise see `audit lira`")
+        raise BadConfig(
+            "--epsilon is missing: a ladder compares all levels at one ε; use `audit lira` for the method's own noise"
+        )
     confidence = 1 - (1 - spec.confidence) / (3 if method.private else 2)
     reports: dict[str, Any] = {}
     for level in ("model", "set"):

@@ -48,7 +48,9 @@ def read_run(path: Path) -> tuple[RunDirectory, AnyRecord]:
     """The record of a run directory of any kind, or one line that says what is wrong with it."""
     directory = RunDirectory(path)
     if not directory.path.is_dir():
-        raise BadInput(f"RUN_DIR {directory.path}: no such directory; give one that an audit wrote, as runs/lira-…")
+        raise BadInput(
+            f"RUN_DIR {directory.path}: no such directory; give one that an audit wrote, such as runs/lira-…"
+        )
     try:
         text = read_text(directory.report)
     except FileNotFoundError:
@@ -63,8 +65,10 @@ def read_run(path: Path) -> tuple[RunDirectory, AnyRecord]:
 
 def _why_none(directory: RunDirectory) -> str:
     if (directory.path / "utility.json").exists():
-        return "it holds `audit utility`, whose table and figure are its pages"
-    return "its audit is not finished, run its command again" if directory.config.exists() else "not a run directory"
+        return "it was written by `audit utility`, which has a table and a figure of its own instead"
+    return (
+        "its audit is not finished; run its command again" if directory.config.exists() else "it is not a run directory"
+    )
 
 
 def material_of(directory: RunDirectory, report: AnyRecord, options: DrawOptions) -> AnyMaterial:

@@ -153,8 +153,8 @@ def check_vacant(out: Path) -> None:
     held = [name for name in (*(f"{STEM}.{suffix}" for suffix in FORMATS), "label.json") if (out / name).exists()]
     if held:
         raise BadData(
-            f"--out {out}: holds a set already ({', '.join(held)}); choose another folder, and mind that two releases "
-            "of the same records spend ε twice"
+            f"--out {out}: already holds a set ({', '.join(held)}); choose another folder, and note that a second "
+            "release of the same records spends ε again"
         )
 
 

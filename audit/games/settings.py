@@ -76,7 +76,7 @@ def own_settings(given: Mapping[str, str], *, flags: Mapping[str, str] = FLAGS) 
     """The settings, unless one of them has a flag of its own, which `flags` names."""
     for name, value in given.items():
         if name in flags:
-            raise BadConfig(f"--set {name}={value}: there is a flag for it, {flags[name]}")
+            raise BadConfig(f"--set {name}={value}: use the option {flags[name]} instead")
     return dict(given)
 
 
@@ -157,7 +157,9 @@ def _typed(name: str, text: str, kind: Any) -> Any:
     """The value that `text` is of this type; of a union, that of the first of its types which it fits."""
     options = typing.get_args(kind) if typing.get_origin(kind) in (types.UnionType, typing.Union) else (kind,)
     if any(option not in (bool, int, float, str, types.NoneType) and not _is_literal(option) for option in options):
-        raise BadConfig(f"--set {name}={text}: its type {_spell(kind)} is none that --set knows: {SUPPORTED}")
+        raise BadConfig(
+            f"--set {name}={text}: the type {_spell(kind)} cannot be set on the command line; supported are {SUPPORTED}"
+        )
     # A text that spells None is not taken for a string.
     for option in sorted(options, key=lambda option: option is not types.NoneType):
         with contextlib.suppress(ValueError, KeyError):
@@ -222,7 +224,7 @@ def resolve_ipc(
     ipc = 1 if ipc is None else ipc
     if ipc > smallest:
         raise BadConfig(
-            f"--ipc {ipc}{whose}: the smallest class of {pool.name} has {smallest} records; choose at most that"
+            f"--ipc {ipc}{whose}: the smallest class of {pool.name} has {smallest} records; choose at most {smallest}"
         )
     return ipc
 
@@ -247,7 +249,7 @@ def resolve_device(name: str) -> str:
         "mps": torch.backends.mps.is_available(),
     }
     if not here.get(kind.type, False):
-        raise BadConfig(f"--device {name}: not available on this machine; --device auto takes what there is")
+        raise BadConfig(f"--device {name}: not available on this machine; use --device auto")
     return str(kind)
 
 

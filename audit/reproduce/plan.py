@@ -43,7 +43,9 @@ def chosen_cells(asked: Reproduce, item: PublishedItem) -> tuple[PublishedCell, 
             cells = tuple(cell for cell in cells if cell.labels.get(name) in wanted)
             if not cells:
                 there = dict.fromkeys(str(cell.labels[name]) for cell in item.cells if name in cell.labels)
-                raise BadConfig(f"--{name} {', '.join(wanted)}: {item.name} has {', '.join(there) or 'none'}")
+                raise BadConfig(
+                    f"--{name} {', '.join(wanted)}: not in {item.name}, which has {', '.join(there) or 'none'}"
+                )
     if asked.scale != "smoke":
         return cells
     for name in ("dataset", "ratio"):

@@ -46,9 +46,11 @@ def read_contents(path: Path, index: int) -> Contents:
     if not path.is_file():
         raise BadData(f"--synthetic {path}: no such file")
     if path.suffix.lower() not in SUFFIXES:
-        raise BadData(f"--synthetic {path}: is none of {', '.join(SUFFIXES)}")
+        raise BadData(f"--synthetic {path}: its name must end in one of {', '.join(SUFFIXES)}")
     if path.stat().st_size > MOST_BYTES:
-        raise BadData(f"{path}: {path.stat().st_size >> 20} MiB are more than a synthetic set may have")
+        raise BadData(
+            f"{path}: is {path.stat().st_size >> 20} MiB large; a synthetic set may have at most {MOST_BYTES >> 20} MiB"
+        )
     try:
         match path.suffix.lower():
             case ".safetensors":
@@ -70,7 +72,7 @@ def _read_safetensors(path: Path) -> Contents:
             found = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             label = (file.metadata() or {}).get("label")
     except (SafetensorError, ValueError) as error:
-        raise BadData(f"{path}: is cut off or no safetensors file ({' '.join(str(error).split())})") from None
+        raise BadData(f"{path}: is cut off or not a safetensors file ({' '.join(str(error).split())})") from None
     return _from_mapping(path, found, label)
 
 
@@ -191,7 +193,9 @@ def _check_archive(path: Path, wanted: str) -> None:
         raise BadData(f"{path}: {what}, not a whole {wanted}") from None
     check_unpacked(path, unpacked)
     if unpacked > MOST_BYTES:
-        raise BadData(f"{path}: unpacks to {unpacked >> 20} MiB, more than a synthetic set may have")
+        raise BadData(
+            f"{path}: unpacks to {unpacked >> 20} MiB; a synthetic set may have at most {MOST_BYTES >> 20} MiB"
+        )
 
 
 def parse_label(path: Path, text: str | None) -> dict[str, Any] | None:

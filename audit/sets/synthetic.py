@@ -55,7 +55,7 @@ def read_synthetic(
         raise BadData(f"{path}: its numbers are too large to be pixels")
     label = parse_label(Path(path), contents.label)
     if label is not None and how == contents.stated == SYMMETRIC and label.get("sha256") != digest_of(images, labels):
-        raise BadData(f"{path}: is not the set that its label speaks of (sha256 differs); it was altered")
+        raise BadData(f"{path}: its sha256 is not the one on its label; the file was altered")
     return SyntheticSet(
         name=Path(path).name,
         images=images,
@@ -70,12 +70,14 @@ def check_fit(synthetic: SyntheticSet, pool: Pool) -> None:
     """Refuse a set that is not one of these records."""
     found, wanted = tuple(synthetic.images.shape[1:]), tuple(pool.images.shape[1:])
     if found != wanted:
-        raise BadData(f"{synthetic.name}: its images are {_shape(found)}, the records of {pool.name} {_shape(wanted)}")
+        raise BadData(
+            f"{synthetic.name}: its images are {_shape(found)}, but the records of {pool.name} are {_shape(wanted)}"
+        )
     if synthetic.labels.ndim == 2:
         if synthetic.labels.shape[1] != pool.num_classes:
             raise BadData(
-                f"{synthetic.name}: its labels speak of {synthetic.labels.shape[1]} classes, "
-                f"{pool.name} has {pool.num_classes}"
+                f"{synthetic.name}: its labels are for {synthetic.labels.shape[1]} classes, but {pool.name} has "
+                f"{pool.num_classes}"
             )
         return
     lowest, highest = int(synthetic.labels.min()), int(synthetic.labels.max())

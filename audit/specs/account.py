@@ -25,9 +25,11 @@ class Account(Spec, frozen=True, kw_only=True):
             description="A published method, with its published settings (ldpdc, ndpdc, …), or your own file.py:name."
         ),
     ] = None
-    gaussian: Annotated[bool, Meta(description="A (sub)sampled Gaussian mechanism: --rate, --sigma, --steps.")] = False
+    gaussian: Annotated[
+        bool, Meta(description="Account for a (subsampled) Gaussian mechanism with --rate, --sigma and --steps.")
+    ] = False
     ledger: Annotated[
-        str | None, Meta(description="A JSON file with the event that ran.", extra={"metavar": "FILE"})
+        str | None, Meta(description="A JSON file that describes the events to account for.", extra={"metavar": "FILE"})
     ] = None
     dataset: Annotated[
         Literal["mnist", "fashion-mnist", "cifar10", "svhn", "celeba", "digits", "adult"] | None,
@@ -46,7 +48,8 @@ class Account(Spec, frozen=True, kw_only=True):
         Meta(description="Expected records in a sample (per class where the method samples per class)."),
     ] = None
     noise_multiplier: Annotated[
-        Annotated[float, Meta(gt=0)] | None, Meta(description="Noise / sensitivity.", extra={"also": "--sigma"})
+        Annotated[float, Meta(gt=0)] | None,
+        Meta(description="Standard deviation of the noise divided by the sensitivity.", extra={"also": "--sigma"}),
     ] = None
     steps: Annotated[Positive | None, Meta(description="Number of releases.")] = None
     rate: Annotated[
@@ -89,8 +92,8 @@ class Account(Spec, frozen=True, kw_only=True):
         kind = "--method" if self.method is not None else "--gaussian" if self.gaussian else "--ledger"
         for name in refused[kind]:
             if getattr(self, name) not in (None, ()):
-                raise BadConfig(f"--{name.replace('_', '-')} does not go with {kind}")
+                raise BadConfig(f"--{name.replace('_', '-')} cannot be combined with {kind}")
         if self.noise_multiplier is not None and self.epsilon is not None:
-            raise BadConfig("--epsilon asks for a noise multiplier: do not give --noise-multiplier as well")
+            raise BadConfig("--epsilon computes the noise multiplier: leave out --noise-multiplier")
         if self.method is not None and (self.dataset is None) == (not self.class_sizes):
             raise BadConfig("give one of --dataset NAME and --class-sizes N,N,...")

@@ -38,16 +38,16 @@ class Attribute(Spec, frozen=True, kw_only=True):
     ] = "right-half"
     preset: fields.Preset = "quick"
     settings: fields.MethodSettings = msgspec.field(default_factory=dict)
-    shadows: Annotated[Count, Meta(description="Condensations of random halves.")] = 64
+    shadows: Annotated[Count, Meta(description="Number of condensations of random halves of the pool.")] = 64
     test_runs: Annotated[
-        Count | None, Meta(description="Runs kept for testing the adversary; default: a quarter, at least 2.")
+        Count | None, Meta(description="Runs on which the adversary is tested. Default: a quarter of them, at least 2.")
     ] = None
     public_draws: Annotated[
         int,
         Meta(
             ge=1,
             le=1000,
-            description="Groups of runs, each with networks and starting noise of its own; intervals are over groups.",
+            description="Number of groups of runs, each with its own networks and noise; intervals are over groups.",
         ),
     ] = 1
     delta: fields.Delta = 1e-5
@@ -56,23 +56,24 @@ class Attribute(Spec, frozen=True, kw_only=True):
     claim: fields.Claim = None
     epsilon: fields.TargetEpsilon = None
     independent_randomness: Annotated[
-        bool, Meta(description="Every run draws its own networks and noise: the papers' terms; slower.")
+        bool, Meta(description="Draw networks and noise for every run, as the papers do. Slower.")
     ] = False
     shuffle_membership: fields.ShuffleMembership = False
     seed: fields.Seed = 0
     device: fields.Device = "auto"
     compile: fields.Compile = "auto"
     shard_runs: Annotated[
-        Count | None, Meta(description="Runs computed together; default: what fits in memory, at most 64.")
+        Count | None, Meta(description="Runs computed together. Default: as many as fit in memory, at most 64.")
     ] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.ipc is not None and self.ratio is not None:
-            raise BadConfig("--ipc and --ratio say the same thing: give one of them")
+            raise BadConfig("--ipc and --ratio both set the number of synthetic images: give only one of them")
         if self.num_test_runs < FEWEST_TEST_RUNS:
             raise BadConfig(
-                f"--test-runs {self.num_test_runs}: intervals are over runs; test at least {FEWEST_TEST_RUNS}"
+                f"--test-runs {self.num_test_runs}: must be at least {FEWEST_TEST_RUNS}, since intervals are "
+                "computed over runs"
             )
 
     @property

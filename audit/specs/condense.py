@@ -55,6 +55,6 @@ class Condense(Spec, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.members is None and self.column:
-            raise BadConfig(f"--column {self.column}: needs a file of coins, --members FILE")
+            raise BadConfig(f"--column {self.column}: can only be given together with --members FILE")
         if self.members is not None and self.hold_out:
-            raise BadConfig("--members and --hold-out both say who is condensed: give one of them")
+            raise BadConfig("--members and --hold-out both select the records to condense: give only one of them")

@@ -14,11 +14,11 @@ MOST_EPSILON, LEAST_EPSILON, LEAST_DELTA = 500.0, 1e-3, 1e-30
 Method = Annotated[
     str,
     Meta(
-        description="Condenser; `audit methods` lists them. Your own: module:name or file.py:name.",
+        description="Name of a condenser (`audit methods` lists them); module:name or file.py:name for your own.",
         extra={"names": "condensers"},
     ),
 ]
-Dataset = Annotated[str, Meta(description="Name (`audit data`), .npz file or folder.")]
+Dataset = Annotated[str, Meta(description="Data set: a name (`audit data` lists them), an .npz file or a folder.")]
 Records = Annotated[
     Annotated[int, Meta(ge=1, le=MOST)] | None,
     Meta(description="Use a class-balanced pool of this many records. Default: all."),
@@ -29,9 +29,12 @@ ImagesPerClass = Annotated[
 ]
 Ratio = Annotated[
     Annotated[float, Meta(gt=0, le=1)] | None,
-    Meta(description="Alternative to --ipc: number of synthetic over condensed records (r of Dong et al.)."),
+    Meta(description="Alternative to --ipc: ratio of synthetic to condensed records (r of Dong et al.)."),
 ]
-Init = Annotated[Literal["random", "real"] | None, Meta(description="Initial synthetic images. Default: random.")]
+Init = Annotated[
+    Literal["random", "real"] | None,
+    Meta(description="Initialise synthetic images with noise (random) or with records (real). Default: random."),
+]
 Preset = Annotated[
     Literal["quick", "paper", "dong"],
     Meta(
@@ -80,7 +83,10 @@ ShuffleMembership = Annotated[
 ]
 Normalisation = Annotated[
     Literal["auto", "official", "unit", "symmetric"],
-    Meta(description="With --synthetic: its pixels have the official mean and deviation, or lie in [0, 1] or [−1, 1]."),
+    Meta(
+        description="With --synthetic: whether its pixels are normalised by the official mean and standard "
+        "deviation (official), lie in [0, 1] (unit) or in [−1, 1] (symmetric)."
+    ),
 ]
 Synthetic = Annotated[
     tuple[str, ...],
@@ -95,16 +101,16 @@ Members = Annotated[
 ]
 Column = Annotated[
     tuple[int, ...],
-    Meta(description="With --members: N for set_N, once for each --synthetic. Default: in order."),
+    Meta(description="With --members: N for the coins of set_N, once per --synthetic. Default: in order."),
 ]
 Index = Annotated[
     tuple[int, ...],
-    Meta(description="Which set of a file that holds several, once for each --synthetic. Default: the first."),
+    Meta(description="Which set of a file that holds several, once per --synthetic. Default: the first."),
 ]
 Groups = Annotated[
     str | None,
     Meta(
-        description="AUC, TPR and ε of groups of records by themselves: label, or a CSV file with columns record and "
+        description="Also report AUC, TPR and ε per group: by label, or by a CSV file with columns record and "
         "group (or COLUMN).",
         extra={"metavar": "label|FILE[:COLUMN]", "omit_default": True},
     ),
@@ -120,8 +126,8 @@ Scores = Annotated[
 FairCoins = Annotated[
     bool,
     Meta(
-        description="Of --scores: you state that every record was in every test run by its own fair coin, tossed "
-        "before the training. The bound rests on it.",
+        description="With --scores: state that every record was in every test run by its own fair coin, tossed "
+        "before the training. The bound is valid only if this is true.",
         extra={"omit_default": True},
     ),
 ]

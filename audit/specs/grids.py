@@ -34,7 +34,7 @@ class Adversaries(Membership, frozen=True, kw_only=True):
     doubt: Annotated[
         str,
         Meta(
-            description="Records in doubt: everybody, audited, one-per-class, separated by commas.",
+            description="Which records are in doubt: everybody, audited, one-per-class, separated by commas.",
             extra={"metavar": "WHO,…"},
         ),
     ] = ",".join(DOUBTS)
@@ -52,11 +52,13 @@ class Adversaries(Membership, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.independent_randomness:
-            raise BadConfig("--independent-randomness: the grid has both; choose with --randomness known,unknown")
+            raise BadConfig(
+                "--independent-randomness: the grid covers known and unknown randomness; choose with --randomness"
+            )
         for name, allowed in (("doubt", DOUBTS), ("randomness", RANDOMNESS), ("levels", LEVELS)):
             parse_choices(f"--{name}", getattr(self, name), allowed)
         if self.audited is None:
-            raise BadConfig("--audited is missing: how many records are in doubt in the middle of the grid")
+            raise BadConfig("--audited is missing: give the number of records in doubt")
 
 
 class Sweep(Membership, frozen=True, kw_only=True):
@@ -76,7 +78,9 @@ class Sweep(Membership, frozen=True, kw_only=True):
     over_steps: Annotated[
         str | None, Meta(description="Values for the number of iterations.", extra={"metavar": "N,…"})
     ] = None
-    over_ipc: Annotated[str | None, Meta(description="Images per class.", extra={"metavar": "N,…"})] = None
+    over_ipc: Annotated[
+        str | None, Meta(description="Values for the number of images per class.", extra={"metavar": "N,…"})
+    ] = None
     over_shadows: Annotated[
         str | None, Meta(description="Values for the number of runs.", extra={"metavar": "N,…"})
     ] = None
@@ -84,8 +88,10 @@ class Sweep(Membership, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not any(self.values_of(name) for name in AXES):
-            raise BadConfig("nothing to sweep over: give --over-records, --over-audited, --over-steps, --over-ipc or "
-                            "--over-shadows, as 100,1000")  # fmt: skip
+            raise BadConfig(
+                "nothing to sweep over: give --over-records, --over-audited, --over-steps, --over-ipc or "
+                "--over-shadows, for example --over-steps 100,1000"
+            )  # fmt: skip
 
     def values_of(self, axis: str) -> tuple[int, ...]:
         """The values of an axis, in rising order."""
@@ -95,7 +101,7 @@ class Sweep(Membership, frozen=True, kw_only=True):
         flag, (_, most) = f"--{axis.replace('_', '-')}", AXES[axis]
         words = [word.strip() for word in text.split(",")]
         if not all(word.isascii() and word.isdigit() and 1 <= int(word) <= most for word in words):
-            raise BadConfig(f"{flag} {text}: write whole numbers in 1…{most}, as 100,1000")
+            raise BadConfig(f"{flag} {text}: write whole numbers in 1…{most} separated by commas, such as 100,1000")
         if len(set(words)) < len(words):
             raise BadConfig(f"{flag} {text}: names a value twice")
         return tuple(sorted(int(word) for word in words))

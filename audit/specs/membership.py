@@ -88,7 +88,7 @@ class Membership(Spec, frozen=True, kw_only=True):
             msgspec.structs.force_setattr(self, "audited", str(self.audited))
         super().__post_init__()
         if self.ipc is not None and self.ratio is not None:
-            raise BadConfig("--ipc and --ratio say the same thing: give one of them")
+            raise BadConfig("--ipc and --ratio both set the number of synthetic images: give only one of them")
 
 
 class OneAttack(Membership, frozen=True, kw_only=True):
@@ -113,7 +113,7 @@ class OwnModels(OneAttack, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.fair_coins and self.scores is None:
-            raise BadConfig("--fair-coins: has no meaning without --scores FILE; this program tosses its own coins")
+            raise BadConfig("--fair-coins: has no meaning without --scores FILE")
         if self.scores is None:
             return
         for name, hint in fields_of(type(self)):
@@ -136,14 +136,17 @@ class ReleasedSets(OwnModels, frozen=True, kw_only=True):
     normalisation: fields.Normalisation = "auto"
     known_randomness: Annotated[
         bool,
-        Meta(description="With --synthetic: it was made with the public randomness of --seed, known to the adversary."),
+        Meta(
+            description="With --synthetic: state that it was made with the public randomness of --seed, which "
+            "the adversary knows."
+        ),
     ] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
         refuse_without_sets(self, ("members", "column", "index", "known_randomness"))
         if self.synthetic and self.audited is not None:
-            raise BadConfig("--audited: the coins of --members say who is audited; leave it out")
+            raise BadConfig("--audited: the coins of --members determine which records are audited; leave it out")
 
 
 class Lira(ReleasedSets, frozen=True, kw_only=True):

@@ -64,7 +64,7 @@ def _split(option: str, text: str | None, kind: Any, extra: Mapping[str, Any]) -
     try:
         found = tuple(convert(part) for part in text.split(extra["separator"])) if text else ()
     except ValueError:
-        raise BadConfig(f"{option} {text}: expected numbers with commas between them") from None
+        raise BadConfig(f"{option} {text}: write numbers separated by commas") from None
     return found if extra.get("repeats") else tuple(dict.fromkeys(found))
 
 

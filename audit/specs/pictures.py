@@ -10,7 +10,7 @@ from audit.specs.spec import Spec, default_of, fields_of, option_of, refuse_with
 from condensers.errors import BadConfig
 
 OF_A_CONDENSATION = ("method", "ipc", "ratio", "init", "preset", "settings", "runs", "epsilon")
-UNTESTED = "nothing is tested without the coins of --synthetic, --members FILE"
+UNTESTED = "has no meaning without --members FILE; nothing is tested without the coins of the set"
 DISTANCES = ("l2", "lpips", "lpips-alexnet")
 
 
@@ -56,7 +56,7 @@ class Visual(Spec, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.ipc is not None and self.ratio is not None:
-            raise BadConfig("--ipc and --ratio say the same thing: give one of them")
+            raise BadConfig("--ipc and --ratio both set the number of synthetic images: give only one of them")
         refuse_without_sets(self, ("members", "column", "index"))
         if self.synthetic:
             self._check_released()

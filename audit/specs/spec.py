@@ -27,7 +27,8 @@ Setting = str | int | float | bool
 Settings = Annotated[
     Mapping[str, str],
     Meta(
-        description="A setting of the method, or victim.KEY, or attack.KEY. May be repeated.",
+        description="A setting of the method, of the victims (victim.KEY) or of the attack (attack.KEY). May be "
+        "repeated.",
         extra={"option": "--set", "metavar": "KEY=VALUE"},
     ),
 ]
@@ -201,14 +202,15 @@ def check_text(where: str, text: str) -> None:
     if len(text) > LONGEST_TEXT:
         raise BadConfig(f"{where}: has {len(text)} characters; at most {LONGEST_TEXT} are allowed")
     if not text.isprintable():
-        raise BadConfig(f"{where} {text!r}: contains a control character, which no name may")
+        raise BadConfig(f"{where} {text!r}: contains a control character, which is not allowed")
 
 
 def _check_one(option: str, value: Any, hint: Any) -> None:
     finite = not isinstance(value, float) or math.isfinite(value)
     least = extra_of(hint).get("least")
     if least is not None and isinstance(value, float) and 0 < value < least:
-        raise BadConfig(f"{option} {value}: must be 0 or at least {least:g}")
+        zero = "" if any(meta.gt == 0 for meta in meta_of(hint)) else "0 or "
+        raise BadConfig(f"{option} {value}: must be {zero}at least {least:g}")
     try:
         msgspec.convert(value, hint)
         if finite:

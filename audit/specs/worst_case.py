@@ -39,8 +39,8 @@ class WorstCase(Spec, frozen=True, kw_only=True):
     trials: Annotated[
         Annotated[int, Meta(ge=100, le=100_000_000)] | None,
         Meta(
-            description="Runs, half of them with the canary. [default: 100000, or 8000 where the claim grants no "
-            "family of mechanisms or the level is not transcript, 1000 without a claim]"
+            description="Runs, half of them with the canary. [default: 100000, or 8000 if the claim names no "
+            "family of mechanisms or the level is not transcript, or 1000 without a claim]"
         ),
     ] = None
     design: Annotated[
@@ -58,7 +58,7 @@ class WorstCase(Spec, frozen=True, kw_only=True):
     ] = 60
     shape: Annotated[str, Meta(description="Shape of a record if no data set is given.")] = "1x8x8"
     classes: Annotated[int, Meta(ge=2, le=1000, description="Number of classes if no data set is given.")] = 2
-    rate: Annotated[float, Meta(gt=0, le=1, description="Rate at which a record is sampled.")] = 0.5
+    rate: Annotated[float, Meta(gt=0, le=1, description="Rate at which the method samples a record.")] = 0.5
     settings: fields.MethodSettings = msgspec.field(default_factory=dict)
     confidence: fields.Confidence = 0.95
     seed: fields.Seed = 0

@@ -164,7 +164,7 @@ def _expect_one_run_fdp(num_trials: int, mu: float, delta: float, significance: 
     return bound(_expected_guesses(num_trials, mu)), bound(perfect_guesses(num_trials))
 
 
-_GAUSSIAN = "the mechanism is granted to be Gaussian"
+_GAUSSIAN = "the mechanism is assumed to be Gaussian"
 ESTIMATORS = (
     _Estimator(name="clopper-pearson", unit="run", assumption="none", expect=_expect_clopper_pearson),
     _Estimator(name="gaussian", unit="run", assumption=_GAUSSIAN, expect=_expect_gaussian),
@@ -190,13 +190,13 @@ def make_plan(
     require_positive_delta(delta, estimator="plan")
     check_confidence(confidence)
     if delta < LEAST_DELTA:
-        raise BadInput(f"delta is {delta!r}; it must be at least {LEAST_DELTA:g}")
+        raise BadInput(f"delta is {delta}; it must be at least {LEAST_DELTA:g} and below 1")
     if not LEAST_EPSILON <= epsilon <= MOST_EPSILON:
-        raise BadInput(f"epsilon is {epsilon!r}; it must be at least {LEAST_EPSILON:g} and at most {MOST_EPSILON:g}")
+        raise BadInput(f"epsilon is {epsilon}; it must be at least {LEAST_EPSILON:g} and at most {MOST_EPSILON:g}")
     if not 0.0 < tightness < 1.0:
-        raise BadInput(f"tightness is {tightness!r}; it must lie strictly between 0 and 1, for example 0.8")
+        raise BadInput(f"tightness is {tightness}; it must lie strictly between 0 and 1, for example 0.8")
     if num_records is not None and num_records < 1:
-        raise BadInput(f"the number of records is {num_records!r}; it must be at least 1")
+        raise BadInput(f"the number of records is {num_records}; it must be at least 1")
     mu = float(gaussian_mu(epsilon, delta))
     chosen = [estimator for estimator in ESTIMATORS if unit in ("both", estimator.unit)]
     with ProgressBar("planning", dict.fromkeys(range(len(chosen)), 1), announced=False) as bar:
@@ -222,7 +222,7 @@ def make_plan(
         mu=mu,
         options=options,
         seconds_per_run=seconds_per_run,
-        time_source=time_source or "unknown until a run of the method was made",
+        time_source=time_source or "unknown until a run of the method has finished",
     )
 
 

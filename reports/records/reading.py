@@ -40,7 +40,7 @@ def read_record(kind: type[Record], raw: dict[str, Any]) -> Record:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"holds {name}, which is not a number that an audit writes")
+    raise ValueError(f"holds {name}, which is not a finite number")
 
 
 def _build(kind: Any, raw: Any, place: str) -> Any:

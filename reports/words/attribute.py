@@ -11,29 +11,28 @@ SEEN = (
 )
 ERRORS_TITLE = "How well masked parts are guessed"
 ERRORS_NOTE = (
-    "Errors are squared errors in per cent of the masked part's variance over the pool: 100% is what guessing the mean "
-    "costs. That the set helps with members and non-members alike is what it says about the population; it is no "
-    "breach of privacy. The privacy measure is what members gain over non-members: it is 0 for a set that says nothing "
-    "about who was in."
+    "Errors are squared errors, in per cent of the variance of the masked part over the pool: guessing the mean "
+    "has an error of 100%. If the set helps equally with members and non-members, it reveals something about the "
+    "population, which is not a breach of privacy. The privacy measure is how much more members gain than "
+    "non-members: it is 0 for a set that reveals nothing about membership."
 )
 ROC_NOTE = (
-    "The gain of each record, less its mean over fit runs and in units of its deviation there, taken as a score of "
-    "membership for an adversary who can check the guess."
+    "The gain of each record, minus its mean over the fit runs and divided by its standard deviation there, used "
+    "as a membership score by an adversary who can check the guess."
 )
 LIMITS = (
     (
-        "An upper bound",
+        "Better adversaries",
         "A better adversary may guess better. NO DIFFERENCE FOUND is no proof that members are safe.",
     ),
     (
         "Single records",
-        "The figures are means over records. A few records can be reconstructed while the mean hardly moves: look at "
-        "the share that is reconstructed, and run `audit visual`.",
+        "The figures are means over records. A few records can be reconstructed while the mean hardly changes: "
+        "look at the share that is reconstructed, and run `audit visual`.",
     ),
     (
         "Other attributes",
-        "Another part of the record, or a feature that this adversary does not look at, may leak where this one does "
-        "not.",
+        "Another part of the record, or a feature that this adversary does not use, may leak where this one does not.",
     ),
     (
         "Fit runs",
@@ -64,7 +63,7 @@ def errors_table(report: AttributeReport) -> Table:
         ("members against non-members: further reconstructions", *_cells(found.member_reconstructions)),
     ]
     if found.start_gain is not None:
-        rows.append(("gain of records that images were started from", *_cells(found.start_gain)))
+        rows.append(("gain of records that images were initialised with", *_cells(found.start_gain)))
     return Table(columns=columns, rows=tuple(rows), marked=4)
 
 

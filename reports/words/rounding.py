@@ -48,20 +48,21 @@ def decimals_apart(lower: float, claimed: float | None) -> int:
     )
 
 
-def small(value: float) -> str:
-    """0.00001 as 10⁻⁵, 0.00002 as 2·10⁻⁵, 0 as 0."""
+def small(value: float, digits: int = 3) -> str:
+    """0.00001 as 10⁻⁵, 0.00002 as 2·10⁻⁵, 0 as 0; to so many significant digits below 0.01."""
     if value == 0:
         return "0"
     if not 0 < abs(value) < 0.01:
         return f"{value:g}"
-    mantissa, exponent = f"{value:.2e}".split("e")
+    mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
     power = "10" + str(int(exponent)).translate(_SUPERSCRIPTS)
     factor = f"{float(mantissa):g}"
     return power if factor == "1" else f"{factor}·{power}"
 
 
 def say_delta(delta: float) -> str:
-    return f"δ = {small(delta)}"
+    """How δ is written wherever a person reads it; JSON and command lines keep plain numbers."""
+    return f"δ = {small(delta, digits=6)}"
 
 
 def probability(value: float) -> str:

@@ -131,7 +131,7 @@ def test_auxiliary_share_is_added(account: Any) -> None:
     assert 0.999 <= result["epsilon_rdp"] <= 1
     status, _, err = account("--method", "dosser", "--dataset", "mnist", "--curve")
     assert status == 2
-    assert "no curve" in err
+    assert "not a curve" in err
 
 
 def test_cross_checks_agree(account: Any) -> None:
@@ -164,9 +164,9 @@ GAUSSIAN = ("--gaussian", "--sigma", "1")
         (("--gaussian", "--sigma", "-1"), "--noise-multiplier -1"),
         (("--gaussian", "--sigma", "nan"), "--noise-multiplier nan"),
         (("--gaussian", "--sigma", "1e-200"), "noise multiplier 1e-200"),
-        (("--gaussian", "--sigma", "0.01"), "no guarantee is left"),
-        (("--gaussian", "--sigma", "0.2", "--rate", "0.5", "--steps", "1000"), "no guarantee is left"),
-        ((*GAUSSIAN, "--epsilon", "1"), "do not give --noise-multiplier"),
+        (("--gaussian", "--sigma", "0.01"), "guarantees nothing"),
+        (("--gaussian", "--sigma", "0.2", "--rate", "0.5", "--steps", "1000"), "guarantees nothing"),
+        ((*GAUSSIAN, "--epsilon", "1"), "leave out --noise-multiplier"),
         ((*GAUSSIAN, "--rate", "0"), "--rate 0"),
         ((*GAUSSIAN, "--rate", "1.5"), "--rate 1.5"),
         ((*GAUSSIAN, "--rate", "nan"), "--rate nan"),
@@ -176,21 +176,21 @@ GAUSSIAN = ("--gaussian", "--sigma", "1")
         ((*GAUSSIAN, "--delta", "0"), "--delta 0"),
         ((*GAUSSIAN, "--delta", "1"), "--delta 1"),
         ((*GAUSSIAN, "--delta", "1e-30"), "delta 1e-30"),
-        ((*GAUSSIAN, "--dataset", "mnist"), "--dataset does not go with --gaussian"),
+        ((*GAUSSIAN, "--dataset", "mnist"), "--dataset cannot be combined with --gaussian"),
         (("--gaussian", "--epsilon", "0"), "--epsilon 0"),
         (("--gaussian", "--epsilon", "-2"), "--epsilon -2"),
         (("--gaussian", "--epsilon", "inf"), "--epsilon inf"),
         (("--method", "ldpdc"), "give one of --dataset"),
         (("--method", "ldpdc", "--dataset", "imagenet"), "imagenet"),
         (("--method", "dm", "--dataset", "mnist"), "dm"),
-        (("--method", "ldpdc", "--dataset", "mnist", "--rate", "0.1"), "--rate does not go with --method"),
+        (("--method", "ldpdc", "--dataset", "mnist", "--rate", "0.1"), "--rate cannot be combined with --method"),
         (("--method", "ldpdc", "--dataset", "mnist", "--ipc", "0"), "--ipc 0"),
         (("--method", "ldpdc", "--dataset", "digits", "--batch", "175"), "--batch 175: must lie between 1 and 174"),
         (("--method", "psg", "--dataset", "mnist", "--ipc", "7"), "--ipc 7"),
         (("--method", "ldpdc", "--class-sizes", "10,x"), "--class-sizes 10,x"),
         (("--method", "ldpdc", "--class-sizes", "10,0"), "--class-sizes 0"),
         (("--ledger", "missing.json"), "--ledger missing.json"),
-        (("--ledger", "missing.json", "--epsilon", "1"), "--epsilon does not go with --ledger"),
+        (("--ledger", "missing.json", "--epsilon", "1"), "--epsilon cannot be combined with --ledger"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_two(account: Any, arguments: tuple[str, ...], said: str) -> None:

@@ -86,15 +86,15 @@ extra | unexpected extra argument
 --set victim.kind=cube | 'cube' is not one of
 --set augmentation=blur | 'blur' is not one of
 --set precision=half | is not one of float32, bfloat16, bfloat16-emulated
---set precision=bfloat16 | precision=bfloat16: not computed on cpu here; choose bfloat16-emulated
---set victim.precision=bfloat16 | precision=bfloat16: not computed on cpu here
+--set precision=bfloat16 | precision=bfloat16: not supported on cpu here; choose bfloat16-emulated
+--set victim.precision=bfloat16 | precision=bfloat16: not supported on cpu here
 --set attack.online=perhaps | expected true or false
 --set attack.variance=some | is not one of auto, record, pooled
 --set learning_rate=nan | learning_rate=nan: must be positive
 --set learning_rate=inf | must be a finite number
 --set victim.momentum=nan | must be a finite number
---set ipc=5 | there is a flag for it, --ipc
---set compiled=true | there is a flag for it, --compile
+--set ipc=5 | use the option --ipc instead
+--set compiled=true | use the option --compile instead
 --shadows 1 | --shadows 1: LiRA needs at least 4 runs
 --shadows 0 | --shadows 0: must lie in 1…
 --shadows -3 | --shadows -3: must lie in 1…
@@ -105,8 +105,8 @@ extra | unexpected extra argument
 --ipc 0 | --ipc 0: must lie in 1…
 --ipc -1 | --ipc -1: must lie in 1…
 --ipc HUGE | must lie in 1…
---ipc 20 --init real | --ipc 20 with real images: the smallest class counts 10 records per run on average
---ipc 1 --ratio 0.1 | --ipc and --ratio say the same thing
+--ipc 20 --init real | --ipc 20 with real images: the smallest class has 10 records per run on average
+--ipc 1 --ratio 0.1 | --ipc and --ratio both set the number of synthetic images
 --ratio nan | --ratio nan: must lie in (0, 1]
 --ratio 0 | --ratio 0.0: must lie in (0, 1]
 --test-runs 22 | --test-runs 22: must lie in 1…21
@@ -162,7 +162,7 @@ def test_bad_usage_against_its_one_line(flags: str, line: str, run: Run, tmp_pat
         ([], "audit: Missing command. (audit --help)"),
         (["qqq"], "audit: no such command 'qqq' (audit --help)"),
         (["loss", "--shadows", "0"], "audit: --shadows 0: must lie in 1…100000"),
-        (["loss", "--test-runs", "3"], "audit: --test-runs 3: this attack learns from no run"),
+        (["loss", "--test-runs", "3"], "audit: --test-runs 3: this attack is not fitted on other runs"),
     ],
 )
 def test_bad_commands_against_their_one_line(arguments: list[str], line: str, run: Run, tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_sets_of_others_with_few_coins(run: Run) -> None:
     assert record["game"]["num_audited"] == 50
     assert any("every audited record" in text for text in record["epsilon"]["assumptions"])
     refused = run("lira", *SMALL, "--level", "set", *sets, "--audited", "50")
-    assert (refused.code, "the coins of --members say who is audited" in refused.err) == (2, True)
+    assert (refused.code, "the coins of --members determine which records are audited" in refused.err) == (2, True)
     visual = run("visual", "--records", "200", *sets, "--distance", "l2")
     assert (visual.code, "needs coins for all" in visual.err) == (2, True)
 

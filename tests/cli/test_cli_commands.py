@@ -67,8 +67,8 @@ def test_lower_bounds_of_worst_case_are_printed_rounded_down(tmp_path) -> None:
     bounds = tuple(replace(bound, lower=1.9996, ceiling=7.6789) for bound in report.bounds)
     changed = replace(report, epsilon=bounds[0], bounds=bounds, tightness=0.8889, canary_length=0.9996)
     text = _for_people(replace(changed, claimed=replace(report.claimed, epsilon_pld=2.0001, epsilon_rdp=2.1111)))
-    assert text.count("epsilon >= 1.999 ") == len(bounds)
+    assert text.count("ε ≥ 1.999 ") == len(bounds)
     assert text.count("ceiling 7.67)") == len(bounds)
     assert "tightness      0.888 " in text
     assert "at least 99.9% in every release" in text
-    assert "epsilon 2.001 (PLD), 2.112 (RDP)" in text
+    assert "ε ≤ 2.001 (PLD), 2.112 (RDP) at δ = 10⁻⁵" in text

@@ -71,7 +71,7 @@ def test_compare_fails_above_what_any_corrected_bound_may_be(tmp_path, monkeypat
         ("lira", "ATTACK:LEVEL"),
         ("lira:moon", "ATTACK:LEVEL"),
         ("loss:set", "works at level model"),
-        ("loss:model:4", "learns from no run"),
+        ("loss:model:4", "is not fitted on other runs"),
         ("lira:set,lira:set", "twice"),
         ("lira:set:999", "there are 18 fit runs"),
     ],

@@ -173,7 +173,7 @@ def test_interrupted_release_goes_on_and_leaves_no_checkpoint(run, tmp_path, mon
     monkeypatch.setattr(audit.engine.checkpoints.Tracker, "track", counting)
     code, _, err = run(*method, "--out", out)
     assert code == 0
-    assert "going on from it" in err
+    assert "resuming an interrupted condensation" in err
     assert steps[0] == 1
     assert not (out / "shards").exists()
     label = json.loads((out / "label.json").read_text())
@@ -193,9 +193,9 @@ def test_interrupted_release_goes_on_and_leaves_no_checkpoint(run, tmp_path, mon
         (("--ipc", "500"), "smallest class"),
         (("--seed", "-1"), "--seed -1"),
         (("--set", "wrong=1"), "no such setting"),
-        (("--method", "ldpdc", "--init", "real"), "no privacy left"),
+        (("--method", "ldpdc", "--init", "real"), "are not differentially private"),
         (("--method", "ldpdc", "--set", "noise_multiplier=0.002"), "more noise"),
-        (("--method", "ldpdc", "--epsilon", "1", "--set", "noise_multiplier=1"), "both decide"),
+        (("--method", "ldpdc", "--epsilon", "1", "--set", "noise_multiplier=1"), "both determine"),
         (("--method", "ldpdc", "--delta", "0"), "delta"),
         (("--records", "3"), "--records 3"),
         (("--dataset", "nowhere"), "nowhere"),
@@ -215,7 +215,7 @@ def test_a_folder_is_released_into_once(run, tmp_path):
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     code, _, err = run("--method", "real", "--out", tmp_path)
     assert code == 2
-    assert "spend ε twice" in err
+    assert "spends ε again" in err
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 

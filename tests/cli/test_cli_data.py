@@ -75,7 +75,7 @@ def test_own_archive_description(tmp_path: Path, audit_data: Run) -> None:
     np.savez(tmp_path / "mine.npz", x=np.zeros((6, 4, 5), dtype=np.uint8), y=[0, 1, 0, 1, 0, 1])
     described = audit_data(str(tmp_path / "mine.npz"), "--records", "4", root=tmp_path)
     assert described.returncode == 0
-    assert "records       4 (2 to 2 in a class)" in described.stdout
+    assert "records       4 (2 to 2 per class)" in described.stdout
     assert "duplicates    2 records" in described.stdout
     assert "content       not known" in described.stdout
 
@@ -96,7 +96,7 @@ def test_bad_archive_is_one_line_and_exit_2(tmp_path: Path, audit_data: Run) -> 
         (["nonsense"], "not one of digits, fashion-mnist"),
         (["--get", "nonsense"], "--get nonsense: no such data set"),
         (["--get", "celeba"], "cannot be downloaded"),
-        (["--records", "5"], "needs a DATASET"),
+        (["--records", "5"], "can only be given together with DATASET"),
         (["digits", "--records", "5"], "must be at least 20"),
         (["digits", "--get", "mnist"], "not both"),
         (["--data-root", "nowhere"], "no such folder"),

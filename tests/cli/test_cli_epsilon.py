@@ -112,7 +112,7 @@ def test_wrong_unit_is_refused_against_explanation(audit: Run, tmp_path: Path):
     runs = save(runs_table(), tmp_path / "runs.csv")
     outcome = audit("epsilon", runs, "--estimator", "one-run")
     assert outcome.code == 2
-    assert "no coin was tossed" in outcome.err
+    assert "not decided by coins" in outcome.err
 
 
 def test_text_answer_against_reader(audit: Run, tmp_path: Path):
@@ -288,7 +288,7 @@ def test_plan_out_of_reach_against_words(audit: Run):
     outcome = audit("plan", "--epsilon", 8, "--tightness", 0.95, "--unit", "record")
     assert outcome.code == 0
     assert "out of reach" in outcome.out
-    assert "unknown until a run of the method was made" in outcome.out
+    assert "unknown until a run of the method has finished" in outcome.out
 
 
 @pytest.mark.parametrize(

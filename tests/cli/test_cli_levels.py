@@ -106,10 +106,10 @@ def test_old_reports_without_groups_are_read(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "line"),
     [
-        ("loss --level set", "--level set: loss looks at level model only"),
+        ("loss --level set", "--level set: loss works at level model only"),
         ("lira --canaries evil:3", "--canaries evil:3: 'evil' is not one of"),
         ("lira --shadows 24 --fit-runs 20", "--fit-runs 20: must lie in 3…18"),
-        ("loss --fit-runs 3", "--fit-runs 3: this attack learns from no run"),
+        ("loss --fit-runs 3", "--fit-runs 3: this attack is not fitted on other runs"),
         ("rmia --shadows 2", "--shadows 2: RMIA needs at least 4 runs"),
         ("rmia --set attack.gamma=-1", "gamma=-1.0: must be positive"),
     ],

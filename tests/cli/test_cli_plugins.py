@@ -122,7 +122,7 @@ WRONG = {
         ("broken.py:thing", "its import failed with SyntaxError"),
         ("needs.py:thing", "No module named 'a_module_that_is_not_there'"),
         ("bare.py:bare", "its config must be a dataclass with the field ipc"),
-        ("means", "your own is module:name"),
+        ("means", "write a method of your own as module:name"),
     ],
     ids=str,
 )

@@ -43,7 +43,7 @@ def test_the_list_names_every_item_and_what_cannot_be_run(
     ("words", "said"),
     [
         (("dong/table-99",), "no such table or figure"),
-        (("dong/table-1", "--all"), "give one of them"),
+        (("dong/table-1", "--all"), "give only one of them"),
         (("dong/table-1", "--scale", "huge"), "is not one of 'smoke', 'reduced', 'full'"),
         (("dong/table-1", "--dataset", "moon"), "--dataset moon: dong/table-1 has fashion-mnist"),
     ],

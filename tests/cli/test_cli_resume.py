@@ -140,7 +140,7 @@ def test_kills_and_interrupts_against_an_undisturbed_run(tiny: list[str], calm: 
     assert process.returncode == 3, errors
     lines = errors.splitlines()
     assert lines[-1].startswith("audit: interrupted: ")
-    assert lines[-1].endswith("run the same command again to go on")
+    assert lines[-1].endswith("run the same command again to resume")
     assert all(line.startswith("audit: ") for line in lines)
     done = len(finished_shards(out))
     assert done < NUM_SHARDS

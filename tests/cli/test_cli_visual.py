@@ -108,7 +108,7 @@ def test_hostile_weights_are_one_line_and_exit_2(run, tmp_path) -> None:
         (("--distance", "lpips-alexnet"), "audit weights --get alexnet"),
         (("--lpips-weights", "nowhere"), "no such file"),
         (("--runs", "0"), "--runs 0"),
-        (("--ipc", "1", "--ratio", "0.1"), "give one of them"),
+        (("--ipc", "1", "--ratio", "0.1"), "give only one of them"),
         (("--claim", "-1"), "--claim -1"),
         (("--fail-below-p", "2"), "--fail-below-p 2"),
         (("--jobs", "0"), "--jobs 0"),

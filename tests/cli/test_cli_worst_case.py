@@ -65,7 +65,7 @@ def test_dyn_psg_is_refuted_by_its_own_command(monkeypatch, capsys):
     ("arguments", "said"),
     [
         (("--method", "dm", "--level", "transcript"), "--level set"),
-        (("--method", "dm", "--epsilon", "1"), "state it as --claim"),
+        (("--method", "dm", "--epsilon", "1"), "state the ε as --claim"),
         (("--method", "ldpdc", "--claim", "gauss:1"), "gaussian:sigma=S"),
         (("--method", "ldpdc", "--design", "lonely"), "is not one of"),
         (("--method", "ldpdc", "--shape", "8by8"), "3x32x32"),
@@ -79,7 +79,7 @@ def test_dyn_psg_is_refuted_by_its_own_command(monkeypatch, capsys):
         (("--method", "ldpdc", "--epsilon", "1", "--delta", "1"), "delta"),
         (("--method", "ldpdc", "--rate", "0"), "--rate 0"),
         (("--method", "ldpdc", "--trials", "10", "--rate", "1"), "--trials 10"),
-        (("--method", "ldpdc", "--epsilon", "1", "--set", "noise_multiplier=1"), "both decide"),
+        (("--method", "ldpdc", "--epsilon", "1", "--set", "noise_multiplier=1"), "both determine"),
         (("--method", "ldpdc", "--set", "noise_multiplier=0.002"), "more noise"),
         (("--method", "ldpdc", "--set", "wrong=1"), "no such setting"),
         (("--method", "dosser", "--set", "fresh_noise=true"), "every visit adds the same noise"),

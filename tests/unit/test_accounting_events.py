@@ -47,7 +47,7 @@ def poisson(rate: float, noise: float = 1.0, steps: int = 100) -> DpEvent:
         (lambda: poisson(math.nan), "sampling rate nan"),
         (lambda: fixed_size_gaussian(population=10, batch=11, noise_multiplier=1, steps=1), "batch 11 of 10"),
         (lambda: fixed_size_gaussian(population=10, batch=0, noise_multiplier=1, steps=1), "batch 0 of 10"),
-        (lambda: parallel({}), "of no classes"),
+        (lambda: parallel({}), "list of classes is empty"),
         (lambda: branches(gaussian(1.0, 10**8)), "1e+08 releases"),
     ],
 )
@@ -138,7 +138,7 @@ def test_neighbouring_relations_are_not_mixed() -> None:
     assert neighbouring_relation(poisson(0.1)) == neighbouring_relation(gaussian(1.0)) == "add-or-remove-one"
     for event in (composed([fixed, poisson(0.1)]), parallel({"a": fixed})):
         for account in (neighbouring_relation, lambda e: epsilon_rdp(e, DELTA), lambda e: epsilon_pld(e, DELTA)):
-            with pytest.raises(BadInput, match="cannot be accounted together"):
+            with pytest.raises(BadInput, match="cannot be composed"):
                 account(event)
 
 

@@ -112,12 +112,12 @@ def test_bound_epsilon_against_the_estimator() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"members": [True], "scores": [1.0, 2.0]}, "give one for each"),
+        ({"members": [True], "scores": [1.0, 2.0]}, "the shapes must be equal"),
         ({"members": [True, False], "scores": [1.0, 0.0], "unit": "coin"}, "must be run or record"),
         ({"members": [[True, False]] * 4, "scores": [[1.0, 0.0]] * 4, "unit": "run"}, "records of one run are not"),
         ({"members": [1.0, float("nan")], "scores": [1.0, 0.0]}, "true and false, or 1 and 0"),
         ({"members": [1, 0.3], "scores": [1.0, 0.0], "unit": "run"}, "true and false, or 1 and 0"),
-        ({"members": [True, False], "scores": [1.0, 0.0], "estimator": "magic"}, "there are one-run, one-run-dp"),
+        ({"members": [True, False], "scores": [1.0, 0.0], "estimator": "magic"}, "choose from one-run, one-run-dp"),
     ],
 )
 def test_bad_evidence_in_one_line(given: dict, said: str) -> None:

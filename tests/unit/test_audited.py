@@ -61,7 +61,7 @@ def test_a_file_names_the_audited_records(tmp_path: Path, digits: Pool) -> None:
             choose_audited(str(path), digits, {}, 0)
     with pytest.raises(BadData, match="neither a number nor a readable file"):
         choose_audited("nowhere.txt", digits, {}, 0)
-    with pytest.raises(BadConfig, match="leaves no record"):
+    with pytest.raises(BadConfig, match="no record would be audited"):
         choose_audited("0", digits, {}, 0)
     with pytest.raises(BadConfig, match="1797 ordinary records"):
         choose_audited("1798", digits, {}, 0)

@@ -50,7 +50,7 @@ def test_file_read_back_in_any_order_is_the_coins(tmp_path: Path, digits: Pool) 
     assert np.array_equal(take_column(coins, path, 1), coins.members[1])
     with pytest.raises(BadConfig, match=r"--column 2: .* has coins of 2 sets, 0…1"):
         take_column(coins, path, 2)
-    with pytest.raises(BadInput, match="exists already; coins are drawn once"):
+    with pytest.raises(BadInput, match="already exists; coins must be drawn once"):
         written(path, digits)
 
 
@@ -94,7 +94,7 @@ def test_unfair_columns_and_unreadable_files_are_refused(tmp_path: Path, digits:
     lines = path.read_text().splitlines()
     chosen = [f"{line[:-1]}{int(int(line.split(',')[0]) < 700)}" for line in lines[6:]]
     path.write_text("\n".join([*lines[:6], *chosen]))
-    with pytest.raises(BadData, match="700 of 1797 records are in set_0, which fair coins do not do"):
+    with pytest.raises(BadData, match="700 of 1797 records are in set_0, which is implausible for fair coins"):
         read(path, digits)
     with pytest.raises(BadData, match="cannot be read: No such file"):
         read(tmp_path / "none", digits)

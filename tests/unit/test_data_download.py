@@ -106,7 +106,9 @@ def test_archive_keeps_only_the_members_asked_for(
 def test_offline_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = RemoteFile(name="adult.data", addresses=("http://127.0.0.1:9/adult.data",), checksum=sha256(b""))
     offer(monkeypatch, file)
-    with pytest.raises(BadInput, match=r"without a network, copy adult\.data, adult\.test into a folder") as caught:
+    with pytest.raises(
+        BadInput, match=r"without a network connection, copy adult\.data, adult\.test into a folder"
+    ) as caught:
         download.download("adult", tmp_path, silent)
     assert "\n" not in str(caught.value)
 

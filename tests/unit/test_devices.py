@@ -47,11 +47,11 @@ def test_options_and_what_is_refused() -> None:
     assert executor_of({**NONE, "device": "cuda:1"}) == executor_of(NONE) == Local()
     assert gpus_of("auto") == gpus_of("") == gpus_of("mps") == ()
     for wrong, said in (
-        ("cuda:0,0", "different numbers"),
-        ("cuda:0,x", "different numbers"),
+        ("cuda:0,0", "distinct GPU numbers"),
+        ("cuda:0,x", "distinct GPU numbers"),
         ("cuda:7,8", "not avail"),
     ):
         with pytest.raises(BadConfig, match=said):
             resolve_device(wrong)
-    with pytest.raises(BadConfig, match="leave it out"):
+    with pytest.raises(BadConfig, match=r"--jobs 2: there is one worker per GPU \(0, 1\); leave it out"):
         executor_of({**NONE, "device": "cuda:0,1", "jobs": 2})

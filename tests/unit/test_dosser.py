@@ -227,7 +227,7 @@ def test_fresh_noise_repeats_clean_sums_and_accounts_for_none_of_it(small_pool, 
 
 def test_fresh_noise_is_refused_for_a_real_release(small_pool, small_members):
     config = DosserConfig(**SMALL | {"optimisation_steps": 12, "augmentation": "none"}, fresh_noise=True)
-    with pytest.raises(BadConfig, match="can be audited, not used for a release"):
+    with pytest.raises(BadConfig, match="can be audited, but not used for a release"):
         condense(config, small_pool, small_members, from_operating_system=True)
 
 
@@ -248,7 +248,7 @@ def test_variants_are_offered_only_where_the_official_code_has_them():
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"init": "real"}, "no privacy left"),
+        ({"init": "real"}, "are not differentially private"),
         ({"noise_multiplier": 0.0}, "positive"),
         ({"optimisation_steps": 0}, "at least 1"),
         ({"subspace": 0}, "at least 1"),
@@ -313,7 +313,7 @@ def test_tables_have_no_quarters_but_are_condensed(small_members):
     batch, _ = condense(config, pool, small_members)
     assert batch.images.shape == (5, 6, 14)
     assert batch.images.isfinite().all()
-    with pytest.raises(BadConfig, match="tables have no quarters"):
+    with pytest.raises(BadConfig, match="leave it out for tables"):
         condense(replace(config, pea=True), pool, small_members)
 
 

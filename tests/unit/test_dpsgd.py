@@ -168,7 +168,7 @@ def test_a_method_that_releases_what_it_did_not_declare_is_refused(small_pool, s
     name = {"set": "dpsgd", "network": "ldpdc"}[declared]
     method = dataclasses.replace(get_method(name), releases=declared)
     config = SMALL if name == "dpsgd" else method.config(ipc=1, batch=4)
-    with pytest.raises(BadConfig, match=f"{name} is to release a {declared}"):
+    with pytest.raises(BadConfig, match=f"{name} must release a {declared}"):
         condense_runs(
             method, small_pool, small_members, config, class_sizes=SIZES, randomness=Randomness(seed=1, runs=RUNS)
         )

@@ -74,9 +74,9 @@ def test_equal_sets_give_finite_odds() -> None:
     ("changes", "said"),
     [
         ({"audited": None}, "give --audited"),
-        ({"audited": "60"}, r"6 records in doubt in a class have 2\^6 combinations, and there are 48 fit runs"),
+        ({"audited": "60"}, r"6 audited records of one class have 2\^6 combinations, but there are 48 fit runs"),
         ({"audited": "300"}, r"2\^30 combinations"),
-        ({"audited": "20", "independent_randomness": True}, "needs randomness that is known"),
+        ({"audited": "20", "independent_randomness": True}, "needs randomness that the adversary knows"),
     ],
 )
 def test_designs_that_cannot_be_enumerated_are_refused(changes: dict[str, object], said: str) -> None:

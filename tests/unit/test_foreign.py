@@ -167,8 +167,8 @@ def test_sets_and_coins_are_paired_in_order_or_as_told(files: Path) -> None:
         (("two.pt", "one.npz"), {"column": (1,)}, "--column: given 1 times for 2 sets"),
         (("two.pt",), {"column": (3,)}, "--column 3: .* has coins of 3 sets"),
         (("two.pt",), {"index": (2,)}, "--index 2: .* holds 2 set"),
-        (("two.pt",), {"column": (1,), "members": None}, "--column: needs a file of coins"),
-        (("large.npz",), {}, "its images are 1×9×9, the records of digits 1×8×8"),
+        (("two.pt",), {"column": (1,), "members": None}, "--column: can only be given together with --members FILE"),
+        (("large.npz",), {}, "its images are 1×9×9, but the records of digits are 1×8×8"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused(

@@ -103,8 +103,8 @@ def test_groups_of_a_file_against_its_lines(tmp_path: Path) -> None:
         ("record,group\n0,a\n", "", "must name each of the records 0…1 once"),
         ("record,group\n0,a\n0,b\n", "", "must name each of the records 0…1 once"),
         ("record,group\n0,a\n1\n", "", "do not have 2 fields"),
-        ("record,group\n0,a\n1,\n", "", "'' is no name of a group"),
-        ("record,group\n0,a\n1,\x1b[31m\n", "", "is no name of a group"),
+        ("record,group\n0,a\n1,\n", "", "'' is not a valid name of a group"),
+        ("record,group\n0,a\n1,\x1b[31m\n", "", "is not a valid name of a group"),
         ("record,group\n0,a\n1,b\n", ":age", "needs one column 'age', has 'record', 'group'"),
         ("", "", "needs one column 'record', has none"),
         (None, "", "neither 'label' nor a readable file"),
@@ -123,7 +123,7 @@ def test_a_file_that_names_no_groups_is_one_line(tmp_path: Path, text: str | Non
 def test_too_many_groups_and_unknown_labels_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "g.csv"
     path.write_text("record,group\n" + "".join(f"{i},{i}\n" for i in range(MOST_GROUPS + 1)))
-    with pytest.raises(AuditError, match="201 groups, at most 200"):
+    with pytest.raises(AuditError, match="201 groups; at most 200"):
         read_grouping(str(path), None, MOST_GROUPS + 1)
     with pytest.raises(AuditError, match="labels of the records are not known"):
         read_grouping("label", None, 3)

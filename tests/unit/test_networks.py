@@ -107,7 +107,7 @@ def test_emulated_bfloat16_is_near_float32():
 def test_bfloat16_is_refused_on_a_cpu():
     network = network_of(precision="bfloat16")
     parameters = draw_parameters(network, [stream(0, "network")], CPU)
-    with pytest.raises(BadConfig, match="precision=bfloat16: not computed on cpu here; choose bfloat16-emulated"):
+    with pytest.raises(BadConfig, match="precision=bfloat16: not supported on cpu here; choose bfloat16-emulated"):
         embed(network, parameters, torch.zeros(1, 2, 3, 12, 12))
 
 

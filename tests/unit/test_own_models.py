@@ -269,7 +269,7 @@ def test_too_few_fit_runs_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BadData, match="1 records, the first of them 7, are in all of the 9 fit runs"):
         attempt(found, Lira(scores="x", fair_coins=True))
     attempt(found, Rmia(scores="x", fair_coins=True))
-    with pytest.raises(BadData, match="is no name"):
+    with pytest.raises(BadData, match="is not a valid name"):
         attempt(replace(simulated(), name="\x1b[31m"), Lira(scores="x", fair_coins=True))
     assert len(list(tmp_path.iterdir())) == 1
 

@@ -109,11 +109,11 @@ def test_dpmix_against_its_definition(small_pool, small_members):
 @pytest.mark.parametrize(
     ("config", "change", "said"),
     [
-        (LdpdcConfig, {"init": "real"}, "no privacy left"),
+        (LdpdcConfig, {"init": "real"}, "are not differentially private"),
         (LdpdcConfig, {"noise_multiplier": 0.0}, "positive"),
         (LdpdcConfig, {"noise_multiplier": float("nan")}, "positive"),
         (LdpdcConfig, {"batch": 0}, "at least 1"),
-        (NdpdcConfig, {"init": "real"}, "no privacy left"),
+        (NdpdcConfig, {"init": "real"}, "are not differentially private"),
         (NdpdcConfig, {"iterations": 0}, "at least 1"),
         (NdpdcConfig, {"clip": 0.0}, "positive"),
         (NdpdcConfig, {"momentum": 1.0}, "momentum"),

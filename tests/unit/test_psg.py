@@ -309,7 +309,7 @@ def test_memory_does_not_grow_with_the_number_of_releases(small_pool, small_memb
 @pytest.mark.parametrize(
     ("kind", "change", "said"),
     [
-        (PsgConfig, {"init": "real"}, "no privacy left"),
+        (PsgConfig, {"init": "real"}, "are not differentially private"),
         (PsgConfig, {"noise_multiplier": -1.0}, "noise_multiplier=-1"),
         (PsgConfig, {"iterations": 0}, "iterations=0"),
         (PsgConfig, {"outer": -1}, "outer=-1"),

@@ -97,7 +97,7 @@ def test_a_record_is_told_from_nobody():
 
 @pytest.mark.parametrize("method", CONFIGS)
 def test_the_clock_is_refused_for_a_real_release_and_other_sources_are_not_known(method, small_pool, small_members):
-    with pytest.raises(BadConfig, match="can be audited, not used for a release"):
+    with pytest.raises(BadConfig, match="can be audited, but not used for a release"):
         heard(method, small_pool, small_members, noise_source="clock", from_operating_system=True)
     with pytest.raises(BadConfig, match="noise_source='dice' is not one of stream, clock"):
         replace(CONFIGS[method], noise_source="dice")

@@ -49,3 +49,14 @@ def test_a_point_is_a_point():
 def test_what_is_no_claim_is_refused_in_one_line(text):
     with pytest.raises(BadConfig, match=r"^--claim [^\n]+$"):
         parse_claim(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("-1", "-1 must be a finite number, 0 or more"), ("gdp:0", "0 must be a finite number, above 0")],
+)
+def test_message_names_the_limit_that_holds(text: str, said: str) -> None:
+    """An ε of 0 is allowed, a μ of 0 is not."""
+    assert parse_claim("0").numbers == {"epsilon": 0.0}
+    with pytest.raises(BadConfig, match=said):
+        parse_claim(text)

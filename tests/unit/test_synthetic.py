@@ -232,7 +232,7 @@ def test_files_of_other_kinds_are_named(tmp_path):
     for name, said in (
         ("page.pt", "a web page"),
         ("page.npz", "a web page"),
-        ("set.mat", "none of"),
+        ("set.mat", "must end in one of"),
         ("no.pt", "no such"),
     ):
         with pytest.raises(BadData, match=said):

@@ -61,7 +61,7 @@ HOSTILE = {
     "other": (lambda: {"weight": torch.zeros(3)}, "has no features.0.weight"),
     "dtype": (lambda: with_change(features_10_bias=torch.zeros(256, dtype=torch.float16)), "float32 is needed"),
     "nan": (lambda: with_change(features_10_bias=torch.full((256,), torch.nan)), "not finite"),
-    "strange": (lambda: with_change(payload=torch.zeros(1)), "payload is no tensor"),
+    "strange": (lambda: with_change(payload=torch.zeros(1)), "payload is not a tensor"),
 }
 
 

@@ -62,5 +62,7 @@ def _read(asked: str, num_features: int) -> np.ndarray:
 
 def _checked(asked: str, mask: np.ndarray) -> np.ndarray:
     if not 0 < mask.sum() < len(mask):
-        raise BadConfig(f"--masked {asked}: masks {int(mask.sum())} of {len(mask)} features; leave some of both kinds")
+        raise BadConfig(
+            f"--masked {asked}: masks {int(mask.sum())} of {len(mask)} features; mask at least one, and not all"
+        )
     return mask

@@ -39,7 +39,7 @@ def choose_audited(asked: str | None, pool: Pool, canaries: dict[str, int], seed
     chosen = _draw(int(asked), pool, ordinary, seed) if number else _read(Path(asked), pool, ordinary)
     together = np.sort(np.concatenate([chosen, np.flatnonzero(kinds > 0)]))
     if not len(together):
-        raise BadConfig(f"--audited {asked}: leaves no record with a coin; give a number above 0, or --canaries")
+        raise BadConfig(f"--audited {asked}: no record would be audited; give a number above 0, or --canaries")
     return together.tolist()
 
 
@@ -77,8 +77,8 @@ def _read(path: Path, pool: Pool, ordinary: np.ndarray) -> np.ndarray:
     outside = np.setdiff1d(found, ordinary)
     if len(outside):
         raise BadData(
-            f"--audited {path}: there is no ordinary record {outside[0]}; the pool's are 0…{pool.num_records - 1}, in "
-            "the order of `audit coins`, and canaries are audited anyway"
+            f"--audited {path}: there is no ordinary record {outside[0]}; records are numbered "
+            f"0…{pool.num_records - 1} as by `audit coins`, and canaries are always audited"
         )
     return found
 

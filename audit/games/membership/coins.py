@@ -74,7 +74,9 @@ def is_coin_file(text: str) -> bool:
 def write_coins(path: Path, coins: Coins, rows: np.ndarray, labels: np.ndarray) -> None:
     """Write the file; a file that is there already holds coins that something may have been made with."""
     if path.exists():
-        raise BadInput(f"--out {path}: exists already; coins are drawn once, before anything is made of them")
+        raise BadInput(
+            f"--out {path}: already exists; coins must be drawn once, before the set is made; choose another file"
+        )
     names = [] if coins.audited is None else ["audited"]
     head = [
         f"# {FORMAT}",
@@ -82,7 +84,8 @@ def write_coins(path: Path, coins: Coins, rows: np.ndarray, labels: np.ndarray) 
         f"# records: {coins.members.shape[1]}",
         f"# pool: {coins.checksum}",
         *([] if coins.audited is None else [f"# audited: {int(coins.audited.sum())}, all others are in every set"]),
-        "# 1: the record is in the set. Keep this file from whoever attacks the sets; give their maker the members.",
+        "# 1: the record is in the set. Keep this file secret from the attacker; give the members to those who "
+        "make the sets.",
         ",".join(["record", "row", "label", *names, *(f"set_{column}" for column in range(coins.num_sets))]),
     ]
     marks = [] if coins.audited is None else [coins.audited.astype(np.int64)]
@@ -156,12 +159,12 @@ def _read_table(path: Path, lines: list[str], num_records: int) -> tuple[np.ndar
     members, audited = whole[: len(columns)], whole[-1] if marks else None
     tossed = members if audited is None else members[:, audited]
     if audited is not None and not (members[:, ~audited].all() and audited.any()):
-        raise BadData(f"--members {path}: a record that is not audited is left out of a set; it was altered")
+        raise BadData(f"--members {path}: a record that is not audited is left out of a set; the file was altered")
     for column, own in enumerate(tossed):
         inside, number = int(own.sum()), tossed.shape[1]
         if 2 * binom.cdf(min(inside, number - inside), number, INCLUSION_PROBABILITY) < UNFAIR:
             raise BadData(
-                f"--members {path}: {inside} of {number} records are in set_{column}, which fair coins do not do; "
-                "what is measured rests on fair coins"
+                f"--members {path}: {inside} of {number} records are in set_{column}, which is implausible for "
+                "fair coins; an audit is valid only with fair coins"
             )
     return members, audited

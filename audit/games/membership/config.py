@@ -76,7 +76,7 @@ class AuditConfig:
         if self.claim is not None and not (self.claim >= 0 and math.isfinite(self.claim)):
             raise BadConfig(f"--claim {self.claim}: must be a finite number, 0 or more")
         if self.tries < 1:
-            raise BadConfig(f"--tries {self.tries}: must be at least 1, this audit itself")
+            raise BadConfig(f"--tries {self.tries}: must be at least 1; this audit counts as one")
         if self.shard_runs < 1:
             raise BadConfig(f"--shard-runs {self.shard_runs}: must be at least 1")
 

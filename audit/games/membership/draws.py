@@ -38,7 +38,9 @@ def check_public_draws(spec: Membership, method: Method, *, test_runs: int, lear
         raise BadConfig(f"{asked}: --shadows {shadows} is not a multiple of it; choose {draws * -(-shadows // draws)}")
     if test_runs % draws:
         nearest = draws * max(1, round(test_runs / draws))
-        raise BadConfig(f"{asked}: {test_runs} test runs cannot be shared equally; choose --test-runs {nearest}")
+        raise BadConfig(
+            f"{asked}: {test_runs} test runs cannot be divided equally among the draws; choose --test-runs {nearest}"
+        )
     if fit_runs is not None and fit_runs % draws:
         raise BadConfig(
             f"{asked}: --fit-runs {fit_runs} is not a multiple of it; choose {draws * -(-fit_runs // draws)}"

@@ -86,7 +86,7 @@ def read_foreign(spec: ReleasedSets | Visual, pool: Pool) -> Foreign:
     }
     if path is None:
         if spec.column:
-            raise BadConfig("--column: needs a file of coins, --members FILE")
+            raise BadConfig("--column: can only be given together with --members FILE")
         return Foreign(sets=tuple(sets), members=None, facts=facts)
     columns = _one_each("--column", spec.column, len(files), tuple(range(len(files))))
     if len(set(columns)) < len(columns):

@@ -48,7 +48,7 @@ def find_metric(config: AuditConfig, pool: Pool) -> Perceptual | None:
     if distance not in BACKBONES:
         return None
     if not fits_images(tuple(pool.images.shape[1:])):
-        raise BadConfig(f"--set attack.distance={distance}: LPIPS compares pictures, not such records; use l2")
+        raise BadConfig(f"--set attack.distance={distance}: LPIPS compares images, which these records are not; use l2")
     weights = find_weights(BACKBONES[distance])
     if weights is None:
         raise BadConfig(

@@ -215,11 +215,11 @@ def _read_lines(asked: str, path: Path) -> list[str]:
 
 def _checked(asked: str, names: tuple[str, ...], places: np.ndarray) -> Grouping:
     if len(names) > MOST_GROUPS:
-        raise BadData(f"--groups {asked}: makes {len(names)} groups, at most {MOST_GROUPS} can share the error")
+        raise BadData(f"--groups {asked}: defines {len(names)} groups; at most {MOST_GROUPS} are allowed")
     strange = next((name for name in names if not name or len(name) > LONGEST_NAME or not name.isprintable()), None)
     if strange is not None:
         raise BadData(
-            f"--groups {asked}: {strange[:LONGEST_NAME]!r} is no name of a group; give 1 to {LONGEST_NAME} printable "
-            "characters for every record"
+            f"--groups {asked}: {strange[:LONGEST_NAME]!r} is not a valid name of a group; give 1 to "
+            f"{LONGEST_NAME} printable characters for every record"
         )
     return Grouping(names=names, places=places.reshape(-1))

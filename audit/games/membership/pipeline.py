@@ -55,8 +55,8 @@ def run_audit(
             report = _run(config, pool, directory, where, say, foreign)
     except KeyboardInterrupt:
         raise Incomplete(
-            f"interrupted: {num_finished(config, directory)} of {config.shadows} runs are finished and the others are "
-            f"kept as far as they were saved in {directory.path}; run the same command again to go on"
+            f"interrupted: {num_finished(config, directory)} of {config.shadows} runs are finished, and what was "
+            f"saved of the others is kept in {directory.path}; run the same command again to resume"
         ) from None
     return replace(report, run_directory=str(directory.path), pdf=str(directory.pdf))
 

@@ -47,8 +47,8 @@ def resolve_config(
     _check_released(method, spec)
     if spec.level not in attack.levels:
         raise BadConfig(
-            f"--level {spec.level}: {attack.name} looks at level {' and '.join(attack.levels)} only; "
-            "lira and rmia look at model and set, gan-leak at generator"
+            f"--level {spec.level}: {attack.name} works at level {' and '.join(attack.levels)} only; lira and "
+            "rmia work at model and set, gan-leak at generator"
         )
     canaries = parse_canaries(spec.canaries or "")
     pool = load_pool(spec.dataset, data_root=data_root, records=spec.records)
@@ -186,7 +186,7 @@ def settle_noise(
             claim_from_ledger(planned, delta)
         return config
     if "noise_multiplier" in changes:
-        raise BadConfig("--epsilon and --set noise_multiplier both decide the noise: give one of them")
+        raise BadConfig("--epsilon and --set noise_multiplier both determine the noise: give only one of them")
     return calibrate_method(method, config, class_sizes, epsilon=epsilon, delta=delta, accountant=accountant)
 
 
@@ -229,12 +229,15 @@ def enumerate_fit_runs(spec: Membership, pool: Pool, audited: list[int] | None, 
     if audited is None:
         raise BadConfig("--fit-design enumerated: give --audited N with few records per class")
     if spec.independent_randomness:
-        raise BadConfig("--fit-design enumerated: runs are matched exactly, which needs randomness that is known")
+        raise BadConfig(
+            "--fit-design enumerated: needs randomness that the adversary knows; leave out --independent-randomness"
+        )
     counts: list[int] = np.bincount(pool.labels.cpu().numpy()[audited], minlength=pool.num_classes).tolist()
     if max(counts) > MOST_ENUMERATED or fit_runs < 1 << max(counts):
         raise BadConfig(
-            f"--fit-design enumerated: {max(counts)} records in doubt in a class have 2^{max(counts)} combinations, "
-            f"and there are {fit_runs} fit runs per public draw; choose a smaller --audited or more --shadows"
+            f"--fit-design enumerated: {max(counts)} audited records of one class have 2^{max(counts)} "
+            f"combinations, but there are {fit_runs} fit runs per public draw; choose a smaller --audited or more "
+            "--shadows"
         )
     return counts
 
@@ -243,7 +246,10 @@ def _test_runs(asked: int | None, shadows: int, learner: str | None) -> int:
     """Runs to test on; `learner` names an attack that learns from the others."""
     if learner is None:
         if asked is not None and asked != shadows:
-            raise BadConfig(f"--test-runs {asked}: this attack learns from no run, so all {shadows} are test runs")
+            raise BadConfig(
+                f"--test-runs {asked}: this attack is not fitted on other runs, so all {shadows} are test runs; leave "
+                "it out"
+            )
         return shadows
     if shadows < 4:
         name = NAMES.get(learner, learner)
@@ -257,9 +263,9 @@ def _test_runs(asked: int | None, shadows: int, learner: str | None) -> int:
 def check_fit_runs(asked: int | None, most: int) -> int | None:
     if asked is not None and not FEWEST_FIT_RUNS <= asked <= most:
         raise BadConfig(
-            f"--fit-runs {asked}: must lie in {FEWEST_FIT_RUNS}…{most}, the runs that are not tested on"
+            f"--fit-runs {asked}: must lie in {FEWEST_FIT_RUNS}…{most}, the number of runs that are not test runs"
             if most >= FEWEST_FIT_RUNS
-            else f"--fit-runs {asked}: this attack learns from no run"
+            else f"--fit-runs {asked}: this attack is not fitted on other runs; leave it out"
         )
     return asked
 

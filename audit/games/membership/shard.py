@@ -257,8 +257,9 @@ def _check_empty_classes(
     broken = ~synthetic.images.flatten(1).isfinite().all(1) & ~has_members(pool, included).all(1)
     if bool(broken.any()):
         raise BadConfig(
-            f"{name} returned images that are not finite in run {runs[int(broken.int().argmax())]}, where some class "
-            "has no member; a method must bear that (docs/adding-a-method.md): another --seed would condition the coins"
+            f"{name} returned images that are not finite in run {runs[int(broken.int().argmax())]}, where some "
+            "class has no member; a method must handle empty classes (docs/adding-a-method.md), because choosing "
+            "another --seed would condition the coins"
         )
 
 

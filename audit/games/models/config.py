@@ -64,7 +64,8 @@ def resolve_models(spec: OwnModels, found: ModelSignals) -> ModelsConfig:
     settings.check_changes(changes, {"attack.": attack.config})
     if not found.name.isprintable() or not 0 < len(found.name) <= LONGEST_NAME:
         raise BadData(
-            f"--scores: {found.name[:LONGEST_NAME]!r} is no name; give 1 to {LONGEST_NAME} printable characters"
+            f"--scores: {found.name[:LONGEST_NAME]!r} is not a valid name; give 1 to {LONGEST_NAME} printable "
+            "characters"
         )
     fit_runs, test_runs = divide_runs(spec, attack, found)
     check_fit_members(attack, found.members[fit_runs], shuffled=spec.shuffle_membership)
@@ -97,14 +98,14 @@ def divide_runs(spec: OwnModels, attack: Attack, found: ModelSignals) -> tuple[l
         default = max(1, num_runs // 4) if attack.needs_fit_runs else num_runs
         number = default if spec.test_runs is None else spec.test_runs
         if not 1 <= number <= num_runs:
-            raise BadConfig(f"--test-runs {number}: must lie in 1…{num_runs}, the runs that there are")
+            raise BadConfig(f"--test-runs {number}: must lie in 1…{num_runs}, the number of runs")
         fit_runs, test_runs = list(range(num_runs - number)), list(range(num_runs - number, num_runs))
     else:
         if spec.test_runs is not None:
             raise BadConfig("--test-runs: the signals say which runs are tested; leave it out")
         fit_runs, test_runs = np.flatnonzero(~found.tested).tolist(), np.flatnonzero(found.tested).tolist()
         if not test_runs:
-            raise BadData("--scores: no run has the role test")
+            raise BadData("--scores: no run has the role test; set the column role to test for at least one run")
     if not attack.needs_fit_runs:
         return [], test_runs
     number_fit = check_fit_runs(spec.fit_runs, len(fit_runs))
@@ -116,7 +117,7 @@ def check_fit_members(attack: Attack, members: np.ndarray, *, shuffled: bool) ->
     if attack.needs_fit_runs and len(members) < FEWEST_FIT_RUNS:
         raise BadData(
             f"this leaves {len(members)} runs to fit {attack.name} on, which needs {FEWEST_FIT_RUNS}; give more "
-            "models, or use the attack loss, which learns from none"
+            "models, or use the attack loss, which is not fitted"
         )
     one_sided = np.flatnonzero(members.all(0) | ~members.any(0))
     if attack.name == "lira" and len(one_sided) and not shuffled:

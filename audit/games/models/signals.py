@@ -84,10 +84,12 @@ def to_logits(values: np.ndarray, kind: str, where: str) -> np.ndarray:
         return signals.astype(np.float32)
     if kind == "loss":
         if signals.min(initial=0.0) < 0:
-            raise BadData(f"{where}: a loss is {signals.min():g}; −ln p is never negative. Other signals go as logit")
+            raise BadData(
+                f"{where}: a loss is {signals.min():g}, but −ln p is never negative; give other signals as logit"
+            )
         signals = np.exp(-signals)
     elif signals.min(initial=0.0) < 0 or signals.max(initial=0.0) > 1:
-        raise BadData(f"{where}: a confidence lies outside [0, 1]; other signals go as logit")
+        raise BadData(f"{where}: a confidence lies outside [0, 1]; give other signals as logit")
     kept = signals.clip(SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY)
     return (np.log(kept) - np.log1p(-kept)).astype(np.float32)
 
@@ -171,7 +173,9 @@ def _labels(path: Path, table: pd.DataFrame, shape: tuple[int, int]) -> np.ndarr
 def _read_archive(path: Path) -> ModelSignals:
     where = f"--scores {path}"
     if not path.is_file() or not zipfile.is_zipfile(path):
-        raise BadData(f"{where}: {'is no .npz archive' if path.is_file() else 'no such file'}; numpy.savez writes one")
+        raise BadData(
+            f"{where}: {'is not an .npz archive' if path.is_file() else 'no such file'}; numpy.savez writes one"
+        )
     try:
         with zipfile.ZipFile(path) as archive:
             if sum(entry.file_size for entry in archive.infolist()) > MOST_BYTES:

@@ -91,7 +91,7 @@ def probe_membership(
 ) -> Cost:
     """Measure for some seconds; the cost of the whole audit."""
     if config.level in UNMEASURED:
-        raise BadConfig(f"--level {config.level}: no probe knows what scoring takes there; choose model or set")
+        raise BadConfig(f"--level {config.level}: the cost can be estimated for levels model and set only")
     started = now()
     own = started.processor  # imports, and the pool: the audit will spend it again
     workers = min(executor.num_workers(config.device), num_shards(config))

@@ -104,9 +104,10 @@ NOTES = (
     "(35) bounds how far one record moves the images; it is proved for linear extractors only, and ratios above 1 for "
     "the others refute nothing that was proved",
     "(33) adds K_S' - K_S where ln K_S' - ln K_S belongs; corrected, |ln p/q| <= 2 L sum |s'_i - s_i| <= 4 L B |S|/|T|",
-    "(17) bounds a KL divergence: a mean over models, no worst case, hence no epsilon of differential privacy",
-    "both speak of a model drawn from the Gibbs posterior of Assumption 4.8; S itself is a function of T, and a linear "
-    "extractor's reveals the record to an adversary who knows the others (column recovery)",
+    "(17) bounds a KL divergence, which is a mean over models and not a worst case, so it gives no epsilon of "
+    "differential privacy",
+    "both concern a model drawn from the Gibbs posterior of Assumption 4.8; S itself is a function of T, and "
+    "with a linear extractor it reveals the record to an adversary who knows the others (column recovery)",
 )
 
 

@@ -72,7 +72,7 @@ def run_worst_case(experiment: Experiment, command: str, where: Where, say: Say)
             write_text(directory.report, dump(report))
     except KeyboardInterrupt:
         raise Incomplete(
-            f"interrupted: finished groups of runs are kept in {directory.path}; run the same command again to go on"
+            f"interrupted: finished groups of runs are kept in {directory.path}; run the same command again to resume"
         ) from None
     return replace(report, run_directory=str(directory.path), pdf=str(directory.pdf))
 

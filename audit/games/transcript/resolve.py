@@ -48,7 +48,8 @@ def resolve_experiment(spec: WorstCase, data_root: Path | None = None) -> Experi
         trials = TRIALS if tight else TRIALS_WITHOUT_TIGHTNESS
     elif spec.epsilon is not None:
         raise BadConfig(
-            f"--epsilon {spec.epsilon:g}: {method.name} has no plan to calibrate; state it as --claim instead"
+            f"--epsilon {spec.epsilon:g}: {method.name} adds no noise that could be calibrated; state the ε as "
+            "--claim instead"
         )
     return Experiment(
         method=method,
@@ -71,13 +72,15 @@ def resolve_experiment(spec: WorstCase, data_root: Path | None = None) -> Experi
 def _check_level(spec: WorstCase, method: Method, level: str) -> None:
     if level == "transcript" and not method.private:
         raise BadConfig(
-            f"--level transcript: {method.name} has no door to listen at; --level set (or model) audits what it "
-            "releases, against --claim if there is one"
+            f"--level transcript: {method.name} releases no noisy sums, so it has no transcript; --level set (or "
+            "model) audits what it releases, against --claim if it is given"
         )
     if level == "set" and not method.makes_set:
         raise BadConfig(f"--level set: {method.name} releases a {method.releases}; choose --level model")
     if spec.epsilon is not None and spec.claim is not None and not method.private:
-        raise BadConfig("--epsilon and --claim: without a door there is no noise to calibrate; give --claim alone")
+        raise BadConfig(
+            f"--epsilon and --claim: {method.name} adds no noise that could be calibrated; give --claim alone"
+        )
 
 
 def _records(spec: WorstCase, data_root: Path | None) -> tuple[tuple[int, ...], int, str]:
@@ -103,7 +106,7 @@ def _with_noise(
     assert method.plan is not None
     if spec.epsilon is not None:
         if "noise_multiplier" in changes:
-            raise BadConfig("--epsilon and --set noise_multiplier both decide the noise: give one of them")
+            raise BadConfig("--epsilon and --set noise_multiplier both determine the noise: give only one of them")
         return calibrate_method(method, config, class_sizes, epsilon=spec.epsilon, delta=spec.delta)
     if spec.claim is None:
         with explained(method):

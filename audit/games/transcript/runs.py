@@ -115,7 +115,10 @@ def _together(
     batch, ledger = condense_seeded(experiment, pool, members, randomness, listeners, _reporting(report))
     assert ledger is not None
     if not ledger.num_releases:
-        raise BadConfig(f"--method {experiment.method.name}: it releases nothing through the door, nothing is claimed")
+        raise BadConfig(
+            f"--method {experiment.method.name}: it never calls door.release, so nothing is claimed for what it "
+            "releases"
+        )
     return {
         **watch.heard(),
         **(released_columns(experiment, pool, trials, batch, randomness) if learned else {}),

@@ -106,7 +106,7 @@ def make_network(
     if name not in ARCHITECTURES:
         raise BadConfig(f"--architectures {name}: not one of {', '.join(ARCHITECTURES)}, all")
     if len(input_shape) == 1 and name != "mlp":
-        raise BadConfig(f"--architectures {name}: needs images; for tables there is mlp")
+        raise BadConfig(f"--architectures {name}: needs images; use mlp for tables")
     small = name not in ("convnet", "mlp") and input_shape[1:] != (28, 28) and min(input_shape[1:]) < ENLARGED
     first: Layers = (Resize(ENLARGED),) if small else ()
     padded = 2 if input_shape[1:] == (28, 28) else 0
@@ -120,7 +120,10 @@ def make_network(
     }[name]()
     network = EvaluationNetwork(name=name, layers=(*first, *layers, Dense(num_classes)), input_shape=input_shape)
     if any(0 in slot.shape for slot in _slots(network.layers, input_shape)):
-        raise BadConfig(f"{NAMES[name]} of depth {depth} leaves nothing of {input_shape[1]}×{input_shape[2]} pixels")
+        raise BadConfig(
+            f"{NAMES[name]} of depth {depth} reduces {input_shape[1]}×{input_shape[2]} pixels to nothing; choose a "
+            "smaller depth"
+        )
     return network
 
 

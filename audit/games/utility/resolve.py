@@ -39,7 +39,7 @@ def resolve_utility(spec: Utility, data_root: Path | None) -> Resolved:
     changes = settings.own_settings(spec.settings)
     if spec.epsilon and not any(method.private for method in methods):
         names = ", ".join(method.name for method in methods) or "a released set"
-        raise BadConfig(f"--epsilon {spec.epsilon[0]:g}: no noise of {names} can be calibrated; leave it out")
+        raise BadConfig(f"--epsilon {spec.epsilon[0]:g}: there is no noise to calibrate for {names}; leave it out")
     check_settings(changes, methods)
     device = settings.resolve_device(spec.device)
     split = load_on(spec.dataset, data_root, spec.records, device)

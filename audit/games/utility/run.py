@@ -32,7 +32,7 @@ def run_utility(spec: Utility, where: Where, say: Callable[[str], None]) -> dict
             rows = _measure(spec, resolved, directory, where, say)
     except KeyboardInterrupt:
         raise Incomplete(
-            f"interrupted: finished parts are kept in {directory.path / FOLDER}; run the same command again to go on"
+            f"interrupted: finished parts are kept in {directory.path / FOLDER}; run the same command again to resume"
         ) from None
     result = _result(spec, resolved, rows)
     write_text(directory.path / "utility.json", dump(result))
@@ -165,7 +165,7 @@ def _interval_notes(recipe: Recipe, *, one_set: bool, released: bool, condensed:
         notes.append(
             f"± is the deviation over {recipe.seeds} networks, "
             + (
-                "all on one condensation: it says nothing of another."
+                "all trained on one condensation, so it does not cover the variation over condensations."
                 if one_set
                 else "each on a condensation of its own."
             )

@@ -44,7 +44,7 @@ def run_released(resolved: Resolved, where: Where, say: Callable[[str], None]) -
         compared = join_sets(foreign, pool)
         matches, labels = match_all(resolved, compared, directory, where, say), compared.labels.numpy()
         if not any(np.isfinite(found.nearness).all(0).any() for found in matches.values()):
-            raise BadData("the released sets have no class in common: give them to `audit visual` one by one")
+            raise BadData("the released sets have no class in common; give them to `audit visual` one by one")
         if foreign.members is None:
             report = summarise_nearest(config, foreign, matches, labels, command=resolved.command)
             table = match_table(matches, labels, np.zeros((len(labels), pool.num_records), dtype=bool))

@@ -119,7 +119,9 @@ def _choose_weights(distances: tuple[str, ...], pool: Pool, where: Where) -> tup
     tried = asked or ([] if distances else [name for name in NETWORKS if name == "lpips" or NETWORKS[name] in given])
     for network, path in given.items():
         if network not in {NETWORKS[name] for name in tried}:
-            raise BadConfig(f"--lpips-weights {path}: holds {network}, which no --distance that is asked for uses")
+            raise BadConfig(
+                f"--lpips-weights {path}: holds {network}, which none of the chosen --distance options uses"
+            )
     found, left_out = {}, {}
     for name in tried:
         shape = tuple(pool.images.shape[1:])

@@ -26,17 +26,17 @@ LEAST_DELTA, MOST_TRIES = 1e-30, 1_000_000
 
 def check_delta(delta: float) -> None:
     if not (delta == 0.0 or LEAST_DELTA <= delta < 1.0):
-        raise BadInput(f"delta is {delta!r}; it must be 0, or at least {LEAST_DELTA:g} and below 1")
+        raise BadInput(f"delta is {delta}; it must be 0, or at least {LEAST_DELTA:g} and below 1")
 
 
 def check_confidence(confidence: float) -> None:
     if not 0.0 < confidence < 1.0:
-        raise BadInput(f"confidence is {confidence!r}; it must lie strictly between 0 and 1, for example 0.95")
+        raise BadInput(f"confidence is {confidence}; it must lie strictly between 0 and 1, for example 0.95")
 
 
 def check_num_tries(num_tries: int) -> None:
     if not 1 <= num_tries <= MOST_TRIES:
-        raise BadInput(f"the number of tries is {num_tries!r}; it must lie in 1…{MOST_TRIES}")
+        raise BadInput(f"the number of tries is {num_tries}; it must lie in 1…{MOST_TRIES}")
 
 
 def check_settings(*, delta: float, confidence: float, num_tries: int) -> None:
@@ -49,7 +49,7 @@ def check_settings(*, delta: float, confidence: float, num_tries: int) -> None:
 def check_counts(counts: Mapping[str, int]) -> None:
     for name, count in counts.items():
         if isinstance(count, bool) or not math.isfinite(count) or count != int(count) or count < 0:
-            raise BadInput(f"{name} is {count!r}; it must be a whole number, at least 0")
+            raise BadInput(f"{name} is {count}; it must be a whole number, at least 0")
 
 
 def _check_scores(name: str, scores: ArrayLike) -> Floats:
@@ -156,7 +156,9 @@ def check_record_arrays(members: ArrayLike, scores: ArrayLike) -> tuple[Bools, F
         raise BadInput("0 trials: there is nothing to bound epsilon with")
     num_members = int(coins.sum())
     if num_members in (0, coins.size):
-        raise BadInput(f"one class only: {num_members} members among {coins.size} coins; fair coins show both sides")
+        raise BadInput(
+            f"one class only: {num_members} members among {coins.size} coins; members and non-members are needed"
+        )
     rarer = min(num_members, coins.size - num_members)
     if 2.0 * special.bdtr(rarer, coins.size, 0.5) < _UNFAIR:
         raise BadInput(
@@ -182,7 +184,8 @@ def require_records(evidence: object, *, estimator: str) -> None:
         return
     raise BadInput(
         f"{estimator} needs records with fair independent membership coins, but the evidence is "
-        f"{_describe(evidence)}: how many runs had the canary was fixed, no coin was tossed; use clopper-pearson"
+        f"{_describe(evidence)}: the number of runs with the canary was fixed in advance, not decided by coins; "
+        "use clopper-pearson"
     )
 
 

@@ -48,9 +48,9 @@ def bound_epsilon_family(
     """Lower bound for a mechanism granted to be a subsampled Gaussian of that rate and so many steps. Takes seconds."""
     require_positive_delta(delta, estimator=NAME)
     if not 0.0 < sampling_rate <= 1.0:
-        raise BadInput(f"sampling rate is {sampling_rate!r}; it must be above 0 and at most 1")
+        raise BadInput(f"sampling rate is {sampling_rate}; it must be above 0 and at most 1")
     if steps < 1:
-        raise BadInput(f"steps is {steps!r}; it must be at least 1")
+        raise BadInput(f"steps is {steps}; it must be at least 1")
 
     def look_bounds(errors: ErrorCounts, significance: float) -> Floats:
         if sampling_rate == 1.0:

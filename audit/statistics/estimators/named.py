@@ -42,7 +42,7 @@ def bound_named(
     if name is None:
         name = "clopper-pearson" if isinstance(evidence, RunEvidence) else "one-run-dp" if delta > 0.0 else "one-run"
     if name not in available:
-        raise BadConfig(f"estimator {name!r}: for this unit there are {', '.join(available)}")
+        raise BadConfig(f"estimator {name!r}: not available for this unit; choose from {', '.join(available)}")
     return available[name](
         evidence, delta=delta, confidence=confidence, choice=choice or Split(seed=0), num_tries=num_tries
     )

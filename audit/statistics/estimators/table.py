@@ -75,7 +75,10 @@ def _read_csv(path: Path) -> pd.DataFrame:
 def _require(table: pd.DataFrame, name: str, path: Path) -> None:
     if name not in table.columns:
         found = ", ".join(map(str, table.columns))
-        raise BadData(f"{path}: no column {name!r}; there are: {found}. Name it with --score-column and the like")
+        raise BadData(
+            f"{path}: no column {name!r}; there are {found}; name the columns with --score-column, --member-column, "
+            "--run-column and --record-column"
+        )
 
 
 def _rows_per_run(table: pd.DataFrame, columns: Columns, path: Path) -> pd.Series | None:
@@ -108,8 +111,9 @@ def read_members(table: pd.DataFrame, columns: Columns, path: Path) -> Bools:
 def _runs(table: pd.DataFrame, columns: Columns, path: Path, rows_per_run: pd.Series | None) -> RunEvidence:
     if rows_per_run is None:
         raise BadData(
-            f"{path}: --unit run needs a column that numbers the runs (--run-column), to see that every row is a run "
-            "of its own; rows scored against one condensation share its randomness: not independent trials"
+            f"{path}: --unit run needs a column that numbers the runs (--run-column), to check that every row is "
+            "a run of its own; rows scored against one condensation share its randomness and are not independent "
+            "trials"
         )
     if rows_per_run.max() > 1:
         raise BadData(

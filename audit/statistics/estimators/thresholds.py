@@ -35,7 +35,7 @@ SELECTION_SIGNIFICANCE = 0.05
 
 def _check_split(fraction: float) -> None:
     if not 0.0 < fraction < 1.0:
-        raise BadConfig(f"split fraction is {fraction!r}; it must lie strictly between 0 and 1, for example 0.5")
+        raise BadConfig(f"split fraction is {fraction}; it must lie strictly between 0 and 1, for example 0.5")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,7 @@ class MedianOfSplits:
     def __post_init__(self) -> None:
         _check_split(self.fraction)
         if self.num < 1:
-            raise BadConfig(f"number of splits is {self.num!r}; it must be at least 1")
+            raise BadConfig(f"number of splits is {self.num}; it must be at least 1")
 
     @property
     def num_agreeing(self) -> int:
@@ -93,7 +93,10 @@ class Grid:
 
     def __post_init__(self) -> None:
         if not self.fractions or not all(0.0 <= fraction < 1.0 for fraction in self.fractions):
-            raise BadConfig(f"grid fractions are {self.fractions!r}; give at least one, each at least 0 and below 1")
+            raise BadConfig(
+                f"grid fractions are {', '.join(map(str, self.fractions)) or 'none'}; give at least one, each at "
+                "least 0 and below 1"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +111,10 @@ class FromOtherRuns:
     def __post_init__(self) -> None:
         fractions = (self.positive_fraction, self.negative_fraction)
         if not (min(fractions) >= 0.0 and sum(fractions) <= 1.0):
-            raise BadConfig(f"fractions of guesses are {fractions!r}; they must be at least 0 and sum to at most 1")
+            raise BadConfig(
+                f"fractions of guesses are {', '.join(map(str, fractions))}; they must be at least 0 and sum to at "
+                "most 1"
+            )
 
 
 ThresholdChoice = Fixed | Split | MedianOfSplits | FromOtherRuns | Grid

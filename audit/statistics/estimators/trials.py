@@ -114,7 +114,7 @@ def count_errors_of_scores(
             parts = [_count_split(members, non_members, split, objective) for split in choice.splits]
             return join_looks(parts, choice.num_agreeing)
         case FromOtherRuns():
-            raise BadInput("numbers of guesses were chosen, which are for membership coins; runs need a threshold")
+            raise BadInput("a choice of the number of guesses is for membership coins; runs need a threshold")
         case Grid():
             return join_looks(_count_sides(np.sort(members), np.sort(non_members), choice.fractions, distinct=True))
 
