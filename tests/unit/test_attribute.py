@@ -212,7 +212,7 @@ def test_record_and_pages_of_attributes(published: AttributeRecord, tmp_path: Pa
     page = (directory / "report.html").read_text(encoding="utf-8")
     for words in (
         EASIER, "members against non-members: further gain of members", "error without the set",
-        "given this public randomness", "no breach of privacy",
+        "given this public randomness", "not a breach of privacy",
     ):  # fmt: skip
         assert words in page, words
     assert published.to_pdf(tmp_path / "a.pdf").read_bytes().startswith(b"%PDF")
