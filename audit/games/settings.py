@@ -2,7 +2,9 @@
 
 import contextlib
 import dataclasses
+import hashlib
 import importlib.metadata
+import json
 import math
 import os
 import types
@@ -275,3 +277,9 @@ def versions(method: Method | None, attack: Attack | None = None) -> dict[str, s
         **code_fingerprints(),
         **{name: checksum for name, checksum in plugins.items() if checksum},
     }
+
+
+def digest_of_record(*facts: Any) -> str:
+    """Names a record that has no run directory of its own: of these facts, the libraries and this code."""
+    text = json.dumps([*facts, versions(None)], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
