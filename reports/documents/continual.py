@@ -1,7 +1,7 @@
 """The report of `audit continual`."""
 
 from reports.documents import sections
-from reports.documents.blocks import Definitions, Document, Figure, Heading, Prose
+from reports.documents.blocks import Columns, Definitions, Document, Figure, Heading, Prose
 from reports.figures.utility import stages_plot
 from reports.records.utility import ContinualReport
 from reports.words import utility as words
@@ -20,9 +20,10 @@ def build_continual(report: ContinualReport) -> Document:
             Figure(plot=stages_plot(report), name="stages"),
             words.stages_table(report),
             Prose(text=f"{words.STAGES_NOTE} {explained}".rstrip(), kind="note"),
-            Heading(text="What was measured"),
-            Definitions(entries=words.continual_entries(report)),
-            *sections.limits(words.STAGE_LIMITS),
+            Columns(
+                left=(Heading(text="What was measured"), Definitions(entries=words.continual_entries(report))),
+                right=sections.limits(words.STAGE_LIMITS, sections.LIMITS_OF_MEASUREMENT),
+            ),
             *sections.repeated(report),
         ),
         source=f"{sections.SOURCE}.",

@@ -42,6 +42,7 @@ OVER_MODELS = "Privacy audit of trained models"
 SOURCE = "Drawn from report.json, which holds all figures at full precision"
 REST = "Full report of this audit"
 LIMITS = "What this audit does not show"
+LIMITS_OF_MEASUREMENT = "What this does not show"
 
 
 def opening(report: AuditRecord, seen: str, explained: str, *, control: bool = False) -> tuple[Block, ...]:
@@ -133,8 +134,8 @@ def measured(over: str, about: str, kind: str, digest: str) -> dict[str, Any]:
     }
 
 
-def limits(entries: tuple[tuple[str, str], ...]) -> tuple[Block, ...]:
-    return Heading(text=LIMITS), Definitions(entries=entries)
+def limits(entries: tuple[tuple[str, str], ...], title: str = LIMITS) -> tuple[Block, ...]:
+    return Heading(text=title), Definitions(entries=entries)
 
 
 def entry_of(report: AuditRecord, number: int) -> Entry:

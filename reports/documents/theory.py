@@ -22,8 +22,9 @@ class TheoryMaterial:
 def build_theory(material: TheoryMaterial) -> Document:
     """What follows, then the propositions and the leave-one-out bound as figures and tables."""
     report = material.report
+    about = f"Distribution matching on {report.dataset}"
     return Document(
-        **sections.measured("The theory of distribution matching, tested", report.dataset, "Theory", report.digest),
+        **sections.measured("A published theory, tested by running it", about, "Theory", report.digest),
         blocks=(
             Prose(text=words.LEAD, kind="lead"),
             Prose(text=words.explain_assumption(report), kind="strong"),
@@ -36,6 +37,7 @@ def build_theory(material: TheoryMaterial) -> Document:
             Prose(text=words.DISTANCES_NOTE, kind="note"),
             Heading(text="Shift of an image when one record is left out"),
             Figure(plot=shifts_plot(report), name="leave_one_out"),
+            Prose(text=words.GROUPS_NOTE, kind="note"),
             words.shifts_table(report),
             Prose(text=words.SHIFTS_NOTE, kind="note"),
             *_images(material),

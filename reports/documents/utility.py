@@ -1,7 +1,7 @@
 """The report of `audit utility`."""
 
 from reports.documents import sections
-from reports.documents.blocks import Definitions, Document, Figure, Heading, Prose
+from reports.documents.blocks import Columns, Definitions, Document, Figure, Heading, Prose
 from reports.figures.utility import utility_plot
 from reports.records.utility import UtilityReport
 from reports.words import utility as words
@@ -23,9 +23,10 @@ def build_utility(report: UtilityReport) -> Document:
             words.rows_table(report),
             Prose(text=words.explain_rows(report), kind="note"),
             *(Prose(text=note, kind="note") for note in report.notes),
-            Heading(text="What was measured"),
-            Definitions(entries=words.utility_entries(report)),
-            *sections.limits(words.LIMITS),
+            Columns(
+                left=(Heading(text="What was measured"), Definitions(entries=words.utility_entries(report))),
+                right=sections.limits(words.LIMITS, sections.LIMITS_OF_MEASUREMENT),
+            ),
             *sections.repeated(report),
         ),
         source=f"{sections.SOURCE}; utility.csv holds the same rows, with seconds.",

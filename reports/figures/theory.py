@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from reports.figures.canvas import Plot
 from reports.figures.mosaic import MOST_ROWS, Mosaic, draw_mosaic
@@ -18,7 +19,7 @@ from reports.words.theory import STARTS, extractors, of_extractor
 
 _LINES = {"real": "-", "random": (0, (4, 2))}
 _SHAPE = Shape(height=120.0, least=160.0, left=36.0)
-_PICTURES = Shape(height=150.0, least=140.0, left=24.0)
+_PICTURES = Shape(height=170.0, least=100.0, left=16.0, below=6.0)
 _SHIFTS = ("measured, largest", "closed form of (35)", "bound 2B/|T|")
 
 
@@ -59,7 +60,8 @@ def _distances(axes: Axes, *, title: str, entries: Sequence[Condensation]) -> No
             label=_name(entry),
         )
     axes.set(title=title, xlabel="step", yscale="log")
-    axes.grid(axis="y")
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=4, integer=True))
+    _label_powers(axes)
 
 
 def shifts_plot(report: TheoryReport) -> Plot:
@@ -93,6 +95,15 @@ def _shifts(axes: Axes, *, title: str, entries: Sequence[Condensation]) -> None:
         axes.axvline(place * each - 0.5, color=GRID, linewidth=0.8)
     axes.set(title=title, yscale="log", xlabel="images per class")
     axes.set_xticks([(place + 0.5) * each - 0.5 for place in range(len(sizes))], list(map(str, sizes)))
+    _label_powers(axes)
+
+
+def _label_powers(axes: Axes) -> None:
+    """Labels of a logarithmic axis in plain numbers, more of them where it spans little."""
+    low, high = axes.get_ylim()
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0,) if high > 100 * low else (1.0, 2.0, 5.0), numticks=8))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: rough(value)))
     axes.grid(axis="y")
 
 

@@ -28,6 +28,10 @@ SHIFTS_NOTE = (
     "bound, which is proved for linear extractors only. Recovery error: how far x is from what an adversary computes "
     "from S and the other records, relative to guessing their mean; 0 is a perfect reconstruction."
 )
+GROUPS_NOTE = (
+    "In each group, from left to right: images that start from noise, without the farthest and without a typical "
+    "record; then images that start from records, in the same order."
+)
 FIGURE_6_NOTE = (
     "Synthetic images after the last step, pixels clipped to [0, 1]. Images that start from records may show them and "
     "are drawn only with --show-records."

@@ -9,8 +9,8 @@ UTILITY_LEAD = (
     "this report says what a set is worth to train on, and nothing about privacy."
 )
 CONTINUAL_LEAD = (
-    "Classes arrive in stages. Each stage passes on a synthetic set of its own classes and no records. After each "
-    "stage a new network is trained on all sets so far and tested on real records of all classes seen so far."
+    "Each stage passes on a synthetic set of its own classes and no records. After each stage a new network is trained "
+    "on all sets so far and tested on all classes seen so far."
 )
 FIGURE_NOTE = (
     "Bars are 95% intervals of the mean over networks. Points of one size are moved aside a little so that bars do not "
@@ -25,7 +25,7 @@ STAGES_NOTE = (
     "of a guess that ignores the image, if all classes are equally frequent."
 )
 LIMITS = (
-    ("Privacy", "An accurate set may leak its records. Audit it as well: `audit lira`, `audit visual`."),
+    ("Privacy", "An accurate set may leak its records. Audit it as well, with audit lira and audit visual."),
     (
         "Other uses",
         "Accuracy is that of these networks under this training recipe. A set that trains them well need not serve "
@@ -49,7 +49,7 @@ _COLUMNS = (
     Column(title="accuracy", share=0.14, align="right"),
     Column(title="random subset", share=0.14, align="right"),
     Column(title="gain and 95% interval", share=0.2, align="right"),
-    Column(title="equally accurate random subset", share=0.14, align="right"),
+    Column(title="random records needed", share=0.12, align="right"),
     Column(title="all records", share=0.14, align="right"),
     Column(title="FLOPs of training", share=0.12, align="right"),
 )
@@ -140,10 +140,7 @@ def explain_rows(report: UtilityReport) -> str:
         "FLOPs: floating-point operations of training one network."
     )
     if any(row.matching_subset.searched for row in report.rows):
-        said += (
-            " Equally accurate random subset: the number of random records that reach the same mean accuracy, found "
-            "by search."
-        )
+        said += " Random records needed: how many random records reach the same mean accuracy, found by search."
     return f"{said} Seconds are in utility.csv."
 
 
