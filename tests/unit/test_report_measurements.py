@@ -23,7 +23,7 @@ from reports.documents.kinds import build_document
 from reports.records.kinds import load_record
 from reports.records.schema import dump
 
-TRAINED = {"victim.width": "8", "batch": "5", "iterations": "2"}
+TRAINED = {"victim.width": "8", "batch": "5"}
 SPECS: dict[str, Spec] = {
     "utility": Utility(
         methods=("real", "ldpdc"), ipc=(1, 2), epsilon=(1.0, 10.0), records=200, seeds=2, epochs=2,

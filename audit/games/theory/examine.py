@@ -14,7 +14,6 @@ paper assumes.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-import msgspec
 import numpy as np
 import torch
 from torch import Tensor
@@ -25,7 +24,7 @@ from audit.engine.pages import keep_record
 from audit.engine.progress import ProgressBar
 from audit.engine.store import RunDirectory, explain_failure, write_tensors
 from audit.engine.where import Where
-from audit.games.settings import digest_of_record, versions
+from audit.games.settings import digest_of_record, facts_of, versions
 from audit.games.theory.condense import (
     EXTRACTORS,
     LEFT_OUT,
@@ -153,7 +152,7 @@ def summarise_theory(
         for one in _measure(pool, spec, extractor, ipc, tensors)
     ]
     flat = pool.images.double().flatten(1)
-    config = msgspec.to_builtins(spec)
+    config = facts_of(spec)
     return TheoryReport(
         command=spec.command(),
         dataset=pool.name,

@@ -14,7 +14,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import torch
 from torch import Tensor
 
@@ -26,7 +25,7 @@ from audit.engine.store import RunDirectory, explain_failure
 from audit.engine.where import Where
 from audit.games import settings
 from audit.games.condensation import resolve_condensation
-from audit.games.settings import digest_of_record, own_settings, versions
+from audit.games.settings import digest_of_record, facts_of, own_settings, versions
 from audit.games.utility.resolve import check_settings, resolve_recipe
 from audit.games.utility.training import Measurement, Recipe, measure
 from audit.games.utility.work import THREADS, CondenseWork, Order, Source, digests_of, load_on
@@ -181,7 +180,7 @@ def run_continual(spec: Continual, where: Where, say: Callable[[str], None]) -> 
         )
         with ProgressBar("training after each stage", dict.fromkeys(range(spec.stages), 1)) as bar:
             found = cells.gather(trainings, split, bar.update, found=lambda unit: bar.update(unit, 1.0))
-        config = msgspec.to_builtins(spec)
+        config = facts_of(spec)
         report = ContinualReport(
             command=spec.command(),
             method=method.name,

@@ -3,14 +3,12 @@
 import dataclasses
 from collections.abc import Callable
 
-import msgspec
-
 from audit.data.split import Split
 from audit.engine.cells import FOLDER, Cells, tensor_digest
 from audit.engine.pages import keep_record
 from audit.engine.store import RunDirectory, explain_failure, write_text
 from audit.engine.where import Where
-from audit.games.settings import digest_of_record, versions
+from audit.games.settings import digest_of_record, facts_of, versions
 from audit.games.utility.bench import Bench
 from audit.games.utility.networks import LARGE, NAMES
 from audit.games.utility.resolve import Resolved, resolve_utility
@@ -111,7 +109,7 @@ def _report(spec: Utility, resolved: Resolved, rows: list[tuple[UtilityRow, Seco
     split, recipe, released = resolved.split, resolved.recipe, list(resolved.released)
     networks = [recipe.network(name, split.train) for name in resolved.architectures]
     sets = [tensor_digest(synthetic.images, synthetic.labels) for synthetic in released]
-    config = {**msgspec.to_builtins(spec), "synthetic": [synthetic.name for synthetic in released]}
+    config = {**facts_of(spec), "synthetic": [synthetic.name for synthetic in released]}
     return UtilityReport(
         command=spec.command(),
         dataset=split.train.name,
