@@ -13,11 +13,15 @@ from reports.records import schema
 from reports.records.attacks import CompareReport
 from reports.records.attribute import AttributeReport
 from reports.records.grid import GridReport
+from reports.records.kinds import Measurement
 from reports.records.reproduction import WITHIN, ReproductionReport
+from reports.records.theory import TheoryReport
+from reports.records.utility import ContinualReport, UtilityReport
 from reports.records.visual import NearestReport, VisualReport
 from reports.records.worst_case import WorstCaseReport
 from reports.render.html import write_html
 from reports.render.pdf import write_pdf
+from reports.words import theory, utility
 from reports.words.rounding import down, percent, say_delta
 
 
@@ -89,6 +93,21 @@ class ReproductionRecord(Drawable, ReproductionReport):
     """Of `Reproduce`."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class UtilityRecord(Drawable, UtilityReport):
+    """Of `Utility`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContinualRecord(Drawable, ContinualReport):
+    """Of `Continual`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TheoryRecord(Drawable, TheoryReport):
+    """Of `Theory`."""
+
+
 Record = (
     MembershipRecord
     | WorstCaseRecord
@@ -98,6 +117,9 @@ Record = (
     | CompareRecord
     | GridRecord
     | ReproductionRecord
+    | UtilityRecord
+    | ContinualRecord
+    | TheoryRecord
 )
 _KINDS: dict[type, type] = {
     schema.Report: MembershipRecord,
@@ -108,6 +130,9 @@ _KINDS: dict[type, type] = {
     CompareReport: CompareRecord,
     GridReport: GridRecord,
     ReproductionReport: ReproductionRecord,
+    UtilityReport: UtilityRecord,
+    ContinualReport: ContinualRecord,
+    TheoryReport: TheoryRecord,
 }
 
 
@@ -132,6 +157,8 @@ def _key_figures(record: Any) -> list[tuple[str, str]]:
         agreeing = sum(row.agreement == WITHIN for row in record.rows)
         figures = f"{agreeing} of {len(record.rows)} within both intervals"
         return [("item", record.item), ("scale", record.scale), ("figures", figures), ("report", record.pdf)]
+    if isinstance(record, Measurement):
+        return [("data", record.dataset), ("found", _found(record)), ("report", record.pdf)]
     found = [("method", str(record.method)), ("data", str(record.dataset))]
     if isinstance(record, CompareReport | GridReport):
         parts = record.entries if isinstance(record, CompareReport) else record.cells
@@ -149,3 +176,13 @@ def _key_figures(record: Any) -> list[tuple[str, str]]:
         low, high = roc.auc_interval
         found.append(("AUC", f"{roc.auc:.4f} [{low:.4f}, {high:.4f}]"))
     return [*found, ("report", record.pdf)]
+
+
+def _found(record: Measurement) -> str:
+    match record:
+        case UtilityReport():
+            return utility.summary(record)
+        case ContinualReport():
+            return utility.continual_summary(record)
+        case TheoryReport():
+            return theory.explain_assumption(record)

@@ -16,7 +16,7 @@ from audit.specs.options import build, with_fields
 @with_workers
 @click.option("--data-root", type=click.Path(path_type=Path), help="Folder that holds data sets.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/continual"), show_default=True,
-              help="Folder for continual.json and finished parts.")  # fmt: skip
+              help="Folder for report.pdf, report.html, report.json and finished parts.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def continual(**flags: Any) -> int:
     """Class-incremental learning in which every stage passes on a condensed set and no records.
@@ -26,14 +26,12 @@ def continual(**flags: Any) -> int:
     """
     spec, where = build(Continual, flags), where_of({**flags, "show_records": False})
     from audit.games.run import run
-    from audit.games.utility.table import dump
+    from reports.records import schema
+    from reports.words.utility import lines_of, stages_table
 
-    result = run(spec, where, say)
+    report = run(spec, where, say)
     if flags["as_json"]:
-        click.echo(dump(result), nl=False)
-        return 0
-    for stage in result["stages"]:
-        found = stage["accuracy"]
-        around = "" if found["interval"] is None else " [{:.1%}, {:.1%}]".format(*found["interval"])
-        click.echo(f"stage {stage['stage']}  {len(stage['classes']):>3} classes  {found['mean']:.1%}{around}")
+        click.echo(schema.dump(report), nl=False)
+    else:
+        click.echo("\n".join([*lines_of(stages_table(report)), "", report.pdf]))
     return 0

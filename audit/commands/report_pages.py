@@ -11,12 +11,10 @@ from audit.engine.store import RunDirectory
 from audit.games.redraw import DrawOptions, material_of
 from condensers.errors import BadData, BadInput, Incomplete
 from reports.documents.comparison import build_comparison
-from reports.documents.kinds import AuditMaterial, build_document
-from reports.documents.reproduction import ReproductionMaterial
-from reports.documents.visual import NearestMaterial
+from reports.documents.kinds import AuditMaterial, SingleMaterial, build_document
 from reports.records.attacks import CompareReport
 from reports.records.grid import GridReport
-from reports.records.kinds import AnyRecord, AuditRecord
+from reports.records.kinds import AnyRecord, AuditRecord, Measurement
 from reports.records.reproduction import ReproductionReport
 from reports.records.visual import NearestReport
 from reports.render.html import write_html
@@ -49,12 +47,14 @@ def compare(runs: Sequence[Run], formats: Sequence[str], folder: Path, options: 
             raise BadInput(f"RUN_DIR {directory.path}: tested nothing, so it cannot be compared; give it by itself")
         if isinstance(record, GridReport | CompareReport | ReproductionReport):
             raise BadInput(f"RUN_DIR {directory.path}: holds several audits; give the directories of single ones")
+        if isinstance(record, Measurement):
+            raise BadInput(f"RUN_DIR {directory.path}: holds no audit, so it cannot be compared; give it by itself")
         records.append(record)
 
     def materials() -> Iterator[AuditMaterial]:
         for directory, record in runs:
             material = material_of(directory, record, options)
-            if not isinstance(material, NearestMaterial | GridReport | CompareReport | ReproductionMaterial):
+            if not isinstance(material, SingleMaterial):
                 yield material
 
     written = {}

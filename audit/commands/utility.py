@@ -16,7 +16,7 @@ from audit.specs.utility import Utility
 @with_workers
 @click.option("--data-root", type=click.Path(path_type=Path), help="Folder that holds data sets.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/utility"), show_default=True,
-              help="Folder for utility.csv, utility.json, utility.png and finished parts.")  # fmt: skip
+              help="Folder for report.pdf, report.html, report.json, utility.csv and finished parts.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def utility(**flags: Any) -> int:
     """Train networks on a synthetic set and test them on real records.
@@ -27,12 +27,12 @@ def utility(**flags: Any) -> int:
     """
     spec, where = build(Utility, flags), where_of({**flags, "show_records": False})
     from audit.games.run import run
-    from audit.games.utility.table import dump, format_table
+    from reports.records import schema
+    from reports.words.utility import lines_of, rows_table
 
-    result = run(spec, where, say)
+    report = run(spec, where, say)
     if flags["as_json"]:
-        click.echo(dump(result), nl=False)
+        click.echo(schema.dump(report), nl=False)
     else:
-        notes = "\n".join(result["notes"])
-        click.echo(f"{format_table(result['rows'])}\n\n{notes}\n\n{flags['out'] / 'utility.png'}")
+        click.echo("\n".join([*lines_of(rows_table(report)), "", *report.notes, "", report.pdf]))
     return 0

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from attacks.registry import Observations, get_attack
-from audit.engine.pages import write_pages
-from audit.engine.store import RunDirectory, explain_failure, write_text
+from audit.engine.pages import keep_record
+from audit.engine.store import RunDirectory
 from audit.engine.where import Where
 from audit.games.membership.audited import audited_pool
 from audit.games.membership.config import AuditConfig
@@ -33,7 +33,6 @@ from condensers.errors import BadConfig
 from condensers.pool import Pool
 from condensers.registry import get_method, require_set
 from reports.documents.attacks import build_attacks
-from reports.records import schema
 from reports.records.attacks import ComparedAttack, CompareReport
 from reports.records.scope import describe_scope
 
@@ -123,10 +122,7 @@ def run_comparison(spec: Compare, where: Where, say: Callable[[str], None]) -> C
         pdf="report.pdf",
     )
     with directory.held():
-        write_text(directory.report, schema.dump(record))
-        say("drawing the report")
-        with explain_failure(directory.pdf):
-            write_pages(build_attacks(record), directory)
+        keep_record(record, build_attacks(record), directory, say)
     return replace(record, run_directory=str(folder), pdf=str(directory.pdf))
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from audit.engine.pages import write_pages
-from audit.engine.store import RunDirectory, explain_failure, write_text
+from audit.engine.pages import keep_record
+from audit.engine.store import RunDirectory
 from audit.engine.where import Where
 from audit.games.run import run
 from audit.specs.membership import Lira, Membership
@@ -102,8 +102,5 @@ def keep_grid(
         law=law,
     )
     with directory.held():
-        write_text(directory.report, schema.dump(report))
-        say("drawing the report")
-        with explain_failure(directory.pdf):
-            write_pages(build_grid(report), directory)
+        keep_record(report, build_grid(report), directory, say)
     return replace(report, run_directory=str(directory.path), pdf=str(directory.pdf))

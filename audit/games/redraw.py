@@ -5,13 +5,16 @@ from pathlib import Path
 
 import pandas as pd
 from pyarrow import ArrowException
+from torch import Tensor
 
 from attacks.canaries import parse_canaries, plant_canaries
 from audit.data.limits import check_parquet, read_text
 from audit.data.load import load_pool, pool_checksum
+from audit.engine.cells import FOLDER as CELLS
 from audit.engine.store import DamagedShard, RunDirectory, read_tensors
 from audit.games.membership.foreign import SETS
 from audit.games.membership.pipeline import pictures_of
+from audit.games.theory.examine import theory_pictures
 from audit.games.visual.released import released_pictures
 from audit.games.visual.run import panel_pictures
 from condensers.errors import BadData, BadInput
@@ -20,6 +23,7 @@ from reports.documents.attribute import AttributeMaterial
 from reports.documents.kinds import AnyMaterial
 from reports.documents.membership import MembershipMaterial, gather_membership
 from reports.documents.reproduction import ReproductionMaterial
+from reports.documents.theory import TheoryMaterial
 from reports.documents.visual import NearestMaterial, VisualMaterial
 from reports.documents.worst_case import WorstCaseMaterial
 from reports.records.attacks import CompareReport
@@ -29,6 +33,8 @@ from reports.records.grid import GridReport
 from reports.records.kinds import AnyRecord, load_record
 from reports.records.reproduction import ReproductionReport
 from reports.records.schema import Report
+from reports.records.theory import TheoryReport
+from reports.records.utility import ContinualReport, UtilityReport
 from reports.records.visual import NearestReport, VisualReport
 from reports.records.worst_case import WorstCaseReport
 
@@ -64,8 +70,8 @@ def read_run(path: Path) -> tuple[RunDirectory, AnyRecord]:
 
 
 def _why_none(directory: RunDirectory) -> str:
-    if (directory.path / "utility.json").exists():
-        return "it was written by `audit utility`, which has a table and a figure of its own instead"
+    if (directory.path / CELLS).is_dir():
+        return "its measurement is not finished; run its command again"
     return (
         "its audit is not finished; run its command again" if directory.config.exists() else "it is not a run directory"
     )
@@ -84,10 +90,16 @@ def material_of(directory: RunDirectory, report: AnyRecord, options: DrawOptions
             return _worst_case(directory, report, options)
         case AttributeReport():
             return _attribute(directory, report, options)
-        case GridReport() | CompareReport():
+        case GridReport() | CompareReport() | UtilityReport() | ContinualReport():
             return report
         case ReproductionReport():
-            return _reproduction(directory, report)
+            kept = _kept_images(directory, report)
+            return ReproductionMaterial(
+                report=report, pictures={name: pixels(kept[name].numpy()) for name in sorted(kept)}
+            )
+        case TheoryReport():
+            shown = theory_pictures(_kept_images(directory, report), show_records=options.show_records)
+            return TheoryMaterial(report=report, pictures=shown)
 
 
 def _membership(directory: RunDirectory, report: Report, options: DrawOptions) -> MembershipMaterial:
@@ -110,14 +122,14 @@ def _worst_case(directory: RunDirectory, report: WorstCaseReport, options: DrawO
     return WorstCaseMaterial(report=report)
 
 
-def _reproduction(directory: RunDirectory, report: ReproductionReport) -> ReproductionMaterial:
+def _kept_images(directory: RunDirectory, report: ReproductionReport | TheoryReport) -> dict[str, Tensor]:
+    """Synthetic images by name; none where none were kept."""
     if not directory.synthetic.exists():
-        return ReproductionMaterial(report=report)
+        return {}
     try:
-        kept = read_tensors(directory.synthetic, digest=report.digest)
+        return read_tensors(directory.synthetic, digest=report.digest)
     except DamagedShard as damage:
         raise BadData(f"{damage}; run the command again to redo it") from None
-    return ReproductionMaterial(report=report, pictures={name: pixels(kept[name].numpy()) for name in sorted(kept)})
 
 
 def _pictures(directory: RunDirectory, report: VisualReport | NearestReport, options: DrawOptions) -> Pictures:

@@ -1,7 +1,6 @@
 """From a specification to its record."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -16,12 +15,13 @@ from audit.specs.utility import Utility
 from audit.specs.worst_case import WorstCase
 from reports.records import schema
 from reports.records.attribute import AttributeReport
+from reports.records.theory import TheoryReport
+from reports.records.utility import ContinualReport, UtilityReport
 from reports.records.visual import NearestReport, VisualReport
 from reports.records.worst_case import WorstCaseReport
 
 if TYPE_CHECKING:
     from audit.games.release import Release
-    from audit.games.theory.examine import TheoryReport
 
 Say = Callable[[str], None]
 
@@ -35,13 +35,13 @@ def run(spec: Visual, where: Where, say: Say) -> VisualReport | NearestReport: .
 @overload
 def run(spec: Attribute, where: Where, say: Say) -> AttributeReport: ...
 @overload
-def run(spec: Utility, where: Where, say: Say) -> dict[str, Any]: ...
+def run(spec: Utility, where: Where, say: Say) -> UtilityReport: ...
 @overload
-def run(spec: Continual, where: Where, say: Say) -> dict[str, Any]: ...
+def run(spec: Continual, where: Where, say: Say) -> ContinualReport: ...
 @overload
 def run(spec: Condense, where: Where, say: Say) -> "Release": ...
 @overload
-def run(spec: Theory, where: Where, say: Say) -> "TheoryReport": ...
+def run(spec: Theory, where: Where, say: Say) -> TheoryReport: ...
 
 
 def run(spec: Any, where: Where, say: Say) -> Any:
@@ -73,12 +73,9 @@ def run(spec: Any, where: Where, say: Say) -> Any:
 
             return release_set(spec, where, say)
         case Theory():
-            from audit.games.theory.draw import draw_theory
-            from audit.games.theory.examine import examine
+            from audit.games.theory.examine import run_theory
 
-            examined = examine(spec, where, say)
-            figures = draw_theory(examined, where.out, show_records=where.show_records)
-            return replace(examined, figures=tuple(map(str, figures)))
+            return run_theory(spec, where, say)
         case OwnModels() if spec.scores is not None:
             from audit.games.models.run import run_models
             from audit.games.models.signals import read_signals

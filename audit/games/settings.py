@@ -2,7 +2,9 @@
 
 import contextlib
 import dataclasses
+import hashlib
 import importlib.metadata
+import json
 import math
 import os
 import types
@@ -10,6 +12,7 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import torch
 
 from attacks.registry import Attack
@@ -17,6 +20,7 @@ from attacks.victims import VictimConfig, recipe_settings
 from audit.data.load import physical_memory
 from audit.engine.executor import gpus_of
 from audit.engine.fingerprint import code_fingerprints
+from audit.specs.spec import Spec
 from audit.version import __version__
 from condensers.errors import BadConfig
 from condensers.generation import check_generator
@@ -277,3 +281,14 @@ def versions(method: Method | None, attack: Attack | None = None) -> dict[str, s
         **code_fingerprints(),
         **{name: checksum for name, checksum in plugins.items() if checksum},
     }
+
+
+def facts_of(spec: Spec) -> dict[str, Any]:
+    """The fields of a specification as they are read back from JSON, so that a record equals its file."""
+    return json.loads(json.dumps(msgspec.to_builtins(spec)))
+
+
+def digest_of_record(*facts: Any) -> str:
+    """Names a record that has no run directory of its own: of these facts, the libraries and this code."""
+    text = json.dumps([*facts, versions(None)], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

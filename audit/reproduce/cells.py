@@ -7,6 +7,7 @@ from typing import Any
 from audit.reproduce.agreement import Measured
 from audit.reproduce.tables import PublishedCell
 from audit.specs.spec import Spec
+from reports.records.utility import ContinualReport, UtilityReport
 
 HUNDRED = 100.0
 
@@ -21,10 +22,10 @@ class PlannedCell:
     differs: tuple[str, ...] = ()
 
 
-def accuracy_of(record: Mapping[str, Any]) -> Measured:
+def accuracy_of(record: UtilityReport) -> Measured:
     """Of `Utility` with one set on one network, in per cent."""
-    found = record["rows"][0]["accuracy"]
-    return _in_percent(found["mean"], found["interval"], found["n"])
+    found = record.rows[0].accuracy
+    return _in_percent(found.mean, found.interval, found.n)
 
 
 def accuracy_of_victims(record: Any) -> Measured:
@@ -97,9 +98,9 @@ def distance_left(extractor: str, init: str) -> Callable[[Any], Measured]:
 def stage_of(stage: int) -> Callable[[Any], Measured]:
     """Of `Continual`: the accuracy after a stage, in per cent."""
 
-    def read(record: Mapping[str, Any]) -> Measured:
-        found = next(row for row in record["stages"] if row["stage"] == stage)["accuracy"]
-        return _in_percent(found["mean"], found["interval"], found["n"])
+    def read(record: ContinualReport) -> Measured:
+        found = next(each for each in record.stages if each.stage == stage).accuracy
+        return _in_percent(found.mean, found.interval, found.n)
 
     return read
 

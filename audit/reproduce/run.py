@@ -16,7 +16,7 @@ import msgspec
 import torch
 
 from audit.accounting.account import account
-from audit.engine.pages import write_pages
+from audit.engine.pages import keep_record
 from audit.engine.store import RunDirectory, explain_failure, write_tensors, write_text
 from audit.engine.where import Where
 from audit.games.run import run
@@ -35,7 +35,6 @@ from audit.specs.theory import Theory
 from audit.specs.utility import Utility
 from condensers.errors import BadData
 from reports.documents.reproduction import ReproductionMaterial, build_reproduction
-from reports.records import schema
 from reports.records.gallery import pixels
 from reports.records.reproduction import NOT_COMPARED, NOT_RUN, EmbeddingMap, ReproducedRow, ReproductionReport
 from reports.words.reproduction import COLUMNS, csv_row, markdown
@@ -170,15 +169,12 @@ def _keep(
     )
     shown = {place: images[:: max(1, len(images) // MOST_PICTURES)][:MOST_PICTURES] for place, images in sets.items()}
     with directory.held():
-        write_text(directory.report, schema.dump(report))
         write_text(directory.path / "table.csv", _csv(report))
         write_text(directory.path / "table.md", markdown(report))
         if shown:
             write_tensors(directory.synthetic, {key: value.contiguous() for key, value in shown.items()}, digest=digest)
-        say("drawing the report")
         pictures = {key: pixels(value.numpy()) for key, value in shown.items()}
-        with explain_failure(directory.pdf):
-            write_pages(build_reproduction(ReproductionMaterial(report=report, pictures=pictures)), directory)
+        keep_record(report, build_reproduction(ReproductionMaterial(report=report, pictures=pictures)), directory, say)
     return replace(report, run_directory=str(directory.path), pdf=str(directory.pdf))
 
 

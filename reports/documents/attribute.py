@@ -53,8 +53,7 @@ def rest(report: AttributeReport) -> tuple[Block, ...]:
         report.digest,
         report.versions,
         Run_directory=report.run_directory,
-        Public_randomness=report.game.public_randomness,
-        Seed=str(report.game.seed),
+        Public_randomness=f"{report.game.public_randomness}; seed {report.game.seed}",
     )
     of = f"the gain of a record on {report.method}"
     return (

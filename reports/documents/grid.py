@@ -42,7 +42,6 @@ def _sweep(report: GridReport) -> tuple[Block, ...]:
 
 
 def _rest(report: GridReport) -> tuple[Block, ...]:
-    directories = tuple((words.name_cell(cell) + f", {cell.level}", cell.run_directory) for cell in report.cells)
     return (
         Heading(text="All cells"),
         words.cells_table(report),
@@ -52,6 +51,6 @@ def _rest(report: GridReport) -> tuple[Block, ...]:
         Prose(text=REPEAT_NOTE),
         Code(text=report.command),
         Definitions(entries=repeat_entries(report.digest, report.versions, Run_directory=report.run_directory)),
-        Details(summary="Run directories of the cells", blocks=(Definitions(entries=directories),)),
+        Details(summary="Run directories of the cells", blocks=(words.directories_table(report),)),
         Details(summary="Specification", blocks=(settings_table(report.config),)),
     )

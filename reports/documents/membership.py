@@ -101,8 +101,7 @@ def rest(material: MembershipMaterial) -> tuple[Block, ...]:
         report.digest,
         report.versions,
         Run_directory=report.run_directory,
-        Public_randomness=report.game.public_randomness,
-        Seed=str(report.game.seed),
+        Public_randomness=f"{report.game.public_randomness}; seed {report.game.seed}",
     )
     return (
         Heading(text="True positive rates at low false positive rates"),
@@ -154,10 +153,9 @@ def _exposed(material: MembershipMaterial) -> tuple[Block, ...]:
         blocks.append(Prose(text=said, kind="note"))
     if not report.exposed:
         return tuple(blocks)
-    blocks.append(Prose(text=words.PICKED_NOTE))
-    if images is None and not words.is_own_models(report):
-        blocks.append(Prose(text=words.HIDDEN_NOTE))
-    elif images is not None:
+    hidden = images is None and not words.is_own_models(report)
+    blocks.append(Prose(text=f"{words.PICKED_NOTE} {words.HIDDEN_NOTE}" if hidden else words.PICKED_NOTE))
+    if images is not None:
         captions = tuple(f"record {entry.record}" for entry in report.exposed)
         blocks += [Prose(text=REAL_NOTE, kind="alarm"), Thumbnails(images=images, captions=captions)]
     return (*blocks, exposed_table(report), Prose(text=words.SCORES_NOTE, kind="note"))

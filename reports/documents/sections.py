@@ -18,7 +18,7 @@ from reports.documents.blocks import (
 )
 from reports.figures.epsilon import epsilon_plot
 from reports.figures.roc import SCALES, Marks, roc_plot, roc_scales
-from reports.records.kinds import AuditRecord, HasCurve
+from reports.records.kinds import AuditRecord, HasCurve, Measurement
 from reports.records.schema import EpsilonBound
 from reports.words.bounds import (
     CONTROL_NOTE,
@@ -28,6 +28,7 @@ from reports.words.bounds import (
     explain_levels,
     headline,
     line_of,
+    repeat_entries,
     settings_table,
     threat_entries,
     title_of,
@@ -41,6 +42,7 @@ OVER_MODELS = "Privacy audit of trained models"
 SOURCE = "Drawn from report.json, which holds all figures at full precision"
 REST = "Full report of this audit"
 LIMITS = "What this audit does not show"
+LIMITS_OF_MEASUREMENT = "What this does not show"
 
 
 def opening(report: AuditRecord, seen: str, explained: str, *, control: bool = False) -> tuple[Block, ...]:
@@ -110,8 +112,30 @@ def repeat(command: str, entries: tuple[tuple[str, str], ...], config: Mapping[s
     )
 
 
-def limits(entries: tuple[tuple[str, str], ...]) -> tuple[Block, ...]:
-    return Heading(text=LIMITS), Definitions(entries=entries)
+def repeated(report: Measurement) -> tuple[Block, ...]:
+    """The same for a measurement."""
+    return (
+        Heading(text="How to repeat this"),
+        Prose(text=REPEAT_NOTE),
+        Code(text=report.command),
+        Definitions(entries=repeat_entries(report.digest, report.versions)),
+        Details(summary="Specification", blocks=(settings_table(report.config),)),
+    )
+
+
+def measured(over: str, about: str, kind: str, digest: str) -> dict[str, Any]:
+    """What a document about a measurement is called."""
+    return {
+        "over": over,
+        "title": about,
+        "line": f"{kind}, {about}",
+        "subject": f"{over}; digest {digest}",
+        "reference": digest[:16],
+    }
+
+
+def limits(entries: tuple[tuple[str, str], ...], title: str = LIMITS) -> tuple[Block, ...]:
+    return Heading(text=title), Definitions(entries=entries)
 
 
 def entry_of(report: AuditRecord, number: int) -> Entry:

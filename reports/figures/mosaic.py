@@ -15,8 +15,8 @@ from reports.records.gallery import Pixels
 MOST_ROWS, MOST_COLUMNS = 16, 16
 _FINEST = 1000
 _FRAME = 0.55
-_LARGEST_IMAGE, _PHONE = 46.0, 300.0  # points
-_TALLEST = 0.6  # of the width
+_LARGEST_IMAGE, _PHONE = 40.0, 300.0  # points
+_TALLEST = 0.5  # of the width
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from reports.records.scores import RecordExposure, ScoreHistogram
 from reports.words.roc import say_rate
 
 _NARROW = 400.0  # below this width panels stand below each other
-_HEIGHT = 84.0
+_HEIGHT = 76.0
 
 
 def scores_plot(histogram: ScoreHistogram) -> Plot:
@@ -32,7 +32,7 @@ def exposure_plot(exposure: RecordExposure, marked: Sequence[float]) -> Plot:
     beyond = int((exposure.auc > exposure.chance_maximum).sum())
     return Plot(
         alt=f"Histogram of the AUC of {exposure.auc.size} records, {beyond} beyond the chance limit",
-        height=lambda width: 158.0 if width < _NARROW else 128.0,
+        height=lambda width: 158.0 if width < _NARROW else 116.0,
         draw=partial(_draw_exposure, exposure=exposure, marked=marked),
     )
 
@@ -65,7 +65,7 @@ def draw_scores(axes: Axes, histogram: ScoreHistogram, *, logarithmic: bool) -> 
 def _draw_exposure(canvas: Canvas, *, exposure: RecordExposure, marked: Sequence[float]) -> None:
     columns = 2 if canvas.width < _NARROW else 4
     top = 14.0 * 4 / columns
-    axes = canvas.axes(44, top, canvas.width - 52, 80)
+    axes = canvas.axes(44, top, canvas.width - 52, 80 if canvas.width < _NARROW else 68)
     low = min(0.2, float(exposure.auc.min()) - 0.02)
     edges = np.linspace(low, 1.0, 61)
     axes.hist(exposure.auc, edges.tolist(), color=ORANGE, alpha=0.6, edgecolor=INK, linewidth=0.4, label="records")

@@ -2,78 +2,121 @@
 (Figure 6), and one record's pull on them against the bound (35)."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from functools import partial
 
 import numpy as np
-from matplotlib.figure import Figure
-from numpy.typing import NDArray
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from reports.figures.style import BLUE, GREY, INK, ORANGE, SERIES, house_style
-from reports.records.gallery import pixels
+from reports.figures.canvas import Plot
+from reports.figures.mosaic import MOST_ROWS, Mosaic, draw_mosaic
+from reports.figures.panels import Panel, Shape, panels_plot
+from reports.figures.style import BLUE, GRID, INK, ORANGE, SERIES
+from reports.records.gallery import Pixels
+from reports.records.theory import Condensation, TheoryReport
+from reports.words.rounding import rough
+from reports.words.theory import STARTS, extractors, of_extractor
 
-LINES = {"real": "-", "random": (0, (4, 2))}
-DOTS_PER_INCH = 160
+_LINES = {"real": "-", "random": (0, (4, 2))}
+_SHAPE = Shape(height=120.0, least=160.0, left=36.0)
+_PICTURES = Shape(height=170.0, least=100.0, left=16.0, below=6.0)
+_SHIFTS = ("measured, largest", "closed form of (35)", "bound 2B/|T|")
 
 
-def draw_distances(path: Path, curves: Mapping[str, Mapping[tuple[str, int], Sequence[float]]]) -> None:
+def distances_plot(report: TheoryReport) -> Plot:
     """One panel per extractor: ‖T̄ − S̄‖ against the step, by where the images start and how many there are."""
-    with house_style():
-        figure = Figure(figsize=(2.6 * len(curves) + 0.4, 3.1), layout="constrained")
-        panels = figure.subplots(1, len(curves), squeeze=False)[0]
-        for axes, (extractor, lines) in zip(panels, curves.items(), strict=True):
-            sizes = sorted({ipc for _, ipc in lines})
-            for (init, ipc), values in lines.items():
-                axes.plot(
-                    np.maximum(values, np.finfo(np.float32).tiny),
-                    color=SERIES[sizes.index(ipc) % len(SERIES)].colour,
-                    marker=SERIES[sizes.index(ipc) % len(SERIES)].marker,
-                    markevery=0.2,
-                    markersize=4,
-                    linestyle=LINES[init],
-                    linewidth=1.3,
-                    label=f"{ipc} per class, {init}",
-                )
-            axes.set(title=extractor, xlabel="step", yscale="log")
-            axes.grid(axis="y")
-        panels[0].set_ylabel("distance between the barycentres of S and T")
-        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
-        figure.savefig(path, format="png", dpi=DOTS_PER_INCH)
+    panels = [
+        Panel(draw=partial(_distances, title=name, entries=entries), labels=tuple(map(_name, entries)))
+        for name, entries in _by_extractor(report).items()
+    ]
+    said = "; ".join(
+        f"{entry.extractor}, {_name(entry)}: {rough(entry.distances[0])} to {rough(entry.distances[-1])}"
+        for entry in report.condensations
+    )
+    alt = f"Distance between the barycentres of S and T before and after condensing. {said}"
+    return panels_plot(panels, alt, shape=_SHAPE, shared=True)
 
 
-def draw_leave_one_out(path: Path, groups: Mapping[str, Sequence[tuple[str, float, float, float]]]) -> None:
+def _by_extractor(report: TheoryReport) -> dict[str, list[Condensation]]:
+    return {name: of_extractor(report, name) for name in extractors(report)}
+
+
+def _name(entry: Condensation) -> str:
+    return f"{entry.ipc} per class, from {STARTS[entry.init]}"
+
+
+def _distances(axes: Axes, *, title: str, entries: Sequence[Condensation]) -> None:
+    sizes = sorted({entry.ipc for entry in entries})
+    for entry in entries:
+        series = SERIES[sizes.index(entry.ipc) % len(SERIES)]
+        axes.plot(
+            np.maximum(entry.distances, np.finfo(np.float32).tiny),
+            color=series.colour,
+            marker=series.marker,
+            markevery=0.2,
+            markersize=4,
+            linestyle=_LINES[entry.init],
+            linewidth=1.3,
+            label=_name(entry),
+        )
+    axes.set(title=title, xlabel="step", yscale="log")
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=4, integer=True))
+    _label_powers(axes)
+
+
+def shifts_plot(report: TheoryReport) -> Plot:
     """Per extractor: the largest shift of an image, the closed form and the bound 2B/|T|, by what is left out."""
-    with house_style():
-        figure = Figure(figsize=(2.6 * len(groups) + 0.4, 3.3), layout="constrained")
-        panels = figure.subplots(1, len(groups), squeeze=False, sharey=True)[0]
-        for axes, (extractor, rows) in zip(panels, groups.items(), strict=True):
-            places = np.arange(len(rows))
-            names, shifts, exact, bounds = zip(*rows, strict=True)
-            axes.plot(places, shifts, color=BLUE, marker="o", linestyle="", markersize=6, label="measured, largest")
-            axes.plot(places, exact, color=INK, marker="x", linestyle="", markersize=5, label="closed form of (35)")
-            axes.plot(places, bounds, color=ORANGE, marker="_", linestyle="", markersize=18, label="2B/|T|")
-            axes.set(title=extractor, yscale="log", xticks=places)
-            axes.set_xticklabels(names, rotation=40, ha="right", fontsize=6.5)
-            axes.grid(axis="y")
-        panels[0].set_ylabel("shift of an image when one record is left out")
-        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-        figure.savefig(path, format="png", dpi=DOTS_PER_INCH)
+    panels = [
+        Panel(draw=partial(_shifts, title=name, entries=entries), labels=_SHIFTS)
+        for name, entries in _by_extractor(report).items()
+    ]
+    said = "; ".join(
+        f"{entry.extractor}, {_name(entry)}, {one.left_out} record: {rough(one.largest_shift)}, bound "
+        f"{rough(one.bound)}"
+        for entry in report.condensations
+        for one in entry.leave_one_out
+    )
+    return panels_plot(panels, f"Shift of an image when one record is left out. {said}", shape=_SHAPE, shared=True)
 
 
-def draw_images(path: Path, panels: Mapping[str, NDArray[np.floating]], num_classes: int) -> None:
+def _shifts(axes: Axes, *, title: str, entries: Sequence[Condensation]) -> None:
+    """A group for each size: from noise, from records; in each of these by what is left out."""
+    ordered = sorted(entries, key=lambda entry: (entry.ipc, entry.init))
+    sizes = sorted({entry.ipc for entry in entries})
+    found = [one for entry in ordered for one in entry.leave_one_out]
+    places = np.arange(len(found))
+    shifts, exact, bounds = zip(*((one.largest_shift, one.closed_form, one.bound) for one in found), strict=True)
+    measured, closed, bound = _SHIFTS
+    axes.plot(places, shifts, color=BLUE, marker="o", linestyle="", markersize=5, label=measured)
+    axes.plot(places, exact, color=INK, marker="x", linestyle="", markersize=5, label=closed)
+    axes.plot(places, bounds, color=ORANGE, marker="_", linestyle="", markersize=9, markeredgewidth=2, label=bound)
+    each = len(found) / len(sizes)
+    for place in range(1, len(sizes)):
+        axes.axvline(place * each - 0.5, color=GRID, linewidth=0.8)
+    axes.set(title=title, yscale="log", xlabel="images per class")
+    axes.set_xticks([(place + 0.5) * each - 0.5 for place in range(len(sizes))], list(map(str, sizes)))
+    _label_powers(axes)
+
+
+def _label_powers(axes: Axes) -> None:
+    """Labels of a logarithmic axis in plain numbers, more of them where it spans little."""
+    low, high = axes.get_ylim()
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0,) if high > 100 * low else (1.0, 2.0, 5.0), numticks=8))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: rough(value)))
+    axes.grid(axis="y")
+
+
+def images_plot(pictures: Mapping[str, Pixels], num_classes: int) -> Plot:
     """Grids of synthetic images, a row per class, a panel per way to make them."""
-    with house_style():
-        figure = Figure(figsize=(1.5 * len(panels) + 0.4, 3.6), layout="constrained")
-        for axes, (title, images) in zip(
-            figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True
-        ):
-            shown = pixels(images)
-            columns = len(shown) // num_classes
-            rows = shown.reshape(num_classes, columns, *shown.shape[1:])
-            framed = np.pad(rows, ((0, 0), (0, 0), (0, 1), (0, 1), (0, 0)), constant_values=1)
-            height, width, channels = framed.shape[2:]
-            sheet = framed.transpose(0, 2, 1, 3, 4).reshape(num_classes * height, columns * width, channels)
-            axes.imshow(np.broadcast_to(sheet, (*sheet.shape[:2], 3)), interpolation="none")
-            axes.set_title(title, fontsize=7)
-            axes.set(xticks=[], yticks=[])
-            axes.spines[:].set_color(GREY)
-        figure.savefig(path, format="png", dpi=DOTS_PER_INCH)
+    panels = [
+        Panel(draw=partial(_images, title=name, images=images, num_classes=num_classes))
+        for name, images in pictures.items()
+    ]
+    return panels_plot(panels, f"Synthetic images of each class: {'; '.join(pictures)}", shape=_PICTURES)
+
+
+def _images(axes: Axes, *, title: str, images: Pixels, num_classes: int) -> None:
+    cells = np.arange(len(images)).reshape(num_classes, -1)[:MOST_ROWS]
+    draw_mosaic(axes, images, Mosaic(cells=cells, labels=tuple(map(str, range(len(cells))))), naming="")
+    axes.set_title(title, fontsize=7.5)

@@ -49,12 +49,12 @@ _PROSE = {
     "alarm": replace(STRONG, colour=RED_INK),
 }
 _LEFT_SHARE, _GUTTER = 0.56, 18.0
-_ROWS_ABREAST = 24  # of a narrow table: so many stay on one sheet
+_ROWS_ABREAST = 16  # of a narrow table: so many stay on one sheet
 _TERM, _SHORT_TERM = 112.0, 72.0
 _MOST_LINES = 24  # of one piece
 _PAGE = PAGE_HEIGHT - MARGIN - FOOT
 _THUMBNAIL = 56.0
-_SMALLEST = 0.66
+_SMALLEST = 0.62
 
 
 def title_pieces(over: str, title: str, width: float) -> list[Piece]:
@@ -155,7 +155,7 @@ def _heading(text: str, width: float) -> Piece:
         put_lines(sheet, lines, HEADING, x, y)
         put_rule(sheet, x, y + height + 2, width, colour=INK, weight=0.8)
 
-    return Piece(height=height + 7, draw=draw, before=9)
+    return Piece(height=height + 7, draw=draw, before=8)
 
 
 def _prose(block: Prose, width: float) -> list[Piece]:
@@ -267,15 +267,15 @@ def _table(block: Table, width: float) -> list[Piece]:
     if not (block.narrow and width > 300 and len(block.rows) > 3):
         return row_pieces(block, width)
     parts = [block.rows[start : start + _ROWS_ABREAST] for start in range(0, len(block.rows), _ROWS_ABREAST)]
-    return [_abreast(replace(block, rows=part), width, headed=not index) for index, part in enumerate(parts)]
+    return [_abreast(replace(block, rows=part), block, width, headed=not index) for index, part in enumerate(parts)]
 
 
-def _abreast(block: Table, width: float, *, headed: bool) -> Piece:
-    """The two halves of a narrow table side by side."""
+def _abreast(block: Table, whole: Table, width: float, *, headed: bool) -> Piece:
+    """The two halves of a part of a narrow table side by side, columns as wide as in the whole."""
     half, wide = -(-len(block.rows) // 2), (width - _GUTTER) / 2
     columns = block.columns if headed else tuple(replace(column, title="") for column in block.columns)
     halves = (block.rows[:half], block.rows[half:])
-    left, right = (stack(row_pieces(replace(block, rows=part, columns=columns), wide)) for part in halves)
+    left, right = (stack(row_pieces(replace(block, rows=part, columns=columns), wide, like=whole)) for part in halves)
     return beside(left, right, distance=wide + _GUTTER)
 
 
@@ -291,7 +291,7 @@ def _smaller(plot: Plot, width: float, height: float) -> Piece | None:
     for step in range(1, 21):
         narrower = width * (1 - (1 - _SMALLEST) * step / 20)
         if plot.height(narrower) <= height:
-            return replace(_plot(plot, narrower), smaller=None)
+            return replace(_plot(plot, narrower), smaller=partial(_smaller, plot, width))
     return None
 
 

@@ -15,11 +15,11 @@ from reports.render.sheets import Piece, put_box, put_lines, put_rule
 _SMALL = 130.0  # a block no higher than this is not parted
 
 
-def row_pieces(block: Table, width: float) -> list[Piece]:
-    """Rows with wrapped cells, ruled but for settings."""
+def row_pieces(block: Table, width: float, *, like: Table | None = None) -> list[Piece]:
+    """Rows with wrapped cells, ruled but for settings; columns as wide as those of the table that it is a part of."""
     face = SETTING if block.code else CELL
-    widths = column_widths(block, width, face)
-    padding = 0.4 if block.code else 2.0
+    widths = column_widths(block if like is None else like, width, face)
+    padding = 0.4 if block.code else 1.5
     titles = [wrap(column.title, CELL_HEAD, wide - 8) for column, wide in zip(block.columns, widths, strict=True)]
     lowest = max(map(len, titles))
     bottomed = [[""] * (lowest - len(title)) + title for title in titles]

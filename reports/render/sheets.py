@@ -17,6 +17,8 @@ PAGE_WIDTH, PAGE_HEIGHT = 595.28, 841.89
 MARGIN = 48.0
 FOOT = 55.0
 TEXT_WIDTH = PAGE_WIDTH - 2 * MARGIN
+_FILLED = 0.7  # of a sheet's height: a last sheet that ends above it is rather empty
+_SHARES = (0.9, 0.8, 0.7)  # of their height, at which figures are tried then
 FOOTER = Face(size=7, leading=9, colour=GREY)
 
 
@@ -38,29 +40,62 @@ class Piece:
 
 
 def fill_sheets(pieces: Sequence[Piece]) -> list[Figure]:
-    """Chains of glued pieces stay together, unless they are higher than a sheet."""
-    sheets = [new_sheet()]
+    """Chains of glued pieces stay together, unless they are higher than a sheet.
+
+    Where the last sheet would be rather empty, figures are drawn smaller if that saves a sheet.
+    """
+    placed, reduced = _place(pieces), list(pieces)
+    for share in _SHARES:
+        if len(placed) == 1 or _end(placed[-1]) > _FILLED * PAGE_HEIGHT:
+            break
+        reduced = [_at_share(piece, share, old) for piece, old in zip(pieces, reduced, strict=True)]
+        tried = _place(reduced)
+        if len(tried) < len(placed):
+            placed = tried
+    return [_draw(sheet) for sheet in placed]
+
+
+def _place(pieces: Sequence[Piece]) -> list[list[tuple[Piece, float]]]:
+    """What stands on each sheet, and how far from its upper edge."""
+    sheets: list[list[tuple[Piece, float]]] = [[]]
     y, bottom = MARGIN, PAGE_HEIGHT - FOOT
     for chain in _chains(pieces):
         missing = y + _height(chain, at_top=y == MARGIN) - bottom
         if missing > 0:
             fitted = _shrink(chain, missing)
             if fitted is None and y > MARGIN and _height(chain) <= bottom - MARGIN:
-                sheets.append(new_sheet())
+                sheets.append([])
                 y = MARGIN
             chain = fitted or chain
         for index, piece in enumerate(chain):
             if y > MARGIN and y + piece.before + piece.height > bottom:
-                sheets.append(new_sheet())
+                sheets.append([])
                 y = MARGIN
             begins = y == MARGIN
             if begins and piece.head is not None and (index or len(sheets) > 1):
-                piece.head.draw(sheets[-1], MARGIN, y)
+                sheets[-1].append((piece.head, y))
                 y += piece.head.height
             y += 0 if begins else piece.before
-            piece.draw(sheets[-1], MARGIN, y)
+            sheets[-1].append((piece, y))
             y += piece.height
     return sheets
+
+
+def _end(placed: Sequence[tuple[Piece, float]]) -> float:
+    return max((y + piece.height for piece, y in placed), default=MARGIN)
+
+
+def _at_share(piece: Piece, share: float, otherwise: Piece) -> Piece:
+    """A figure at a share of its height, where it can be drawn so."""
+    smaller = None if piece.smaller is None else piece.smaller(share * piece.height)
+    return otherwise if smaller is None else replace(smaller, before=piece.before, glued=piece.glued)
+
+
+def _draw(placed: Sequence[tuple[Piece, float]]) -> Figure:
+    sheet = new_sheet()
+    for piece, y in placed:
+        piece.draw(sheet, MARGIN, y)
+    return sheet
 
 
 def stack(pieces: Sequence[Piece]) -> Piece:
@@ -144,10 +179,9 @@ def _height(pieces: Sequence[Piece], *, at_top: bool = True) -> float:
 def _shrink(chain: Sequence[Piece], by: float) -> list[Piece] | None:
     """The chain with its first figure that can be so much smaller."""
     for index, piece in enumerate(chain):
-        smaller = piece.smaller(piece.height - by) if piece.smaller is not None else None
-        if smaller is not None:
-            kept = replace(smaller, before=piece.before, glued=piece.glued)
-            return [*chain[:index], kept, *chain[index + 1 :]]
+        fitted = _at_share(piece, 1 - by / piece.height, piece)
+        if fitted is not piece:
+            return [*chain[:index], fitted, *chain[index + 1 :]]
     return None
 
 

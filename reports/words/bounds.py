@@ -12,7 +12,7 @@ from reports.records.kinds import AuditRecord
 from reports.records.schema import Claim, EpsilonBound, Report, claimed_epsilon
 from reports.records.visual import VisualReport
 from reports.records.worst_case import WorstCaseReport
-from reports.words.rounding import count, decimals_apart, down, percent, say_ceiling, say_delta, up
+from reports.words.rounding import count, decimals_apart, down, percent, say_ceiling, say_delta, small, up
 from reports.words.table import Column, Table
 
 LEVELS = {
@@ -213,9 +213,22 @@ def flatten(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str
         if isinstance(value, Mapping):
             yield from flatten(value, f"{prefix}{name}.")
         else:
-            shown = list(value) if isinstance(value, tuple) else value  # as it is read back
-            text = "none" if value is None else str(shown)
+            text = _setting(value)
             yield f"{prefix}{name}", f"{text[:CHECKSUM_SHOWN]}…" if name.endswith("checksum") else text
+
+
+def _setting(value: Any) -> str:
+    """As people write it; the same of a tuple and of the list that it is read back as."""
+    match value:
+        case None | "" | [] | ():
+            return "none"
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return small(value)
+        case list() | tuple():
+            return ", ".join(map(_setting, value))
+    return str(value)
 
 
 def repeat_entries(digest: str, versions: Mapping[str, str], **others: str) -> tuple[tuple[str, str], ...]:

@@ -107,6 +107,15 @@ def cells_table(report: GridReport) -> Table:
     return Table(columns=columns, rows=tuple(_row(cell) for cell in report.cells))
 
 
+def directories_table(report: GridReport) -> Table:
+    """Where the report of each cell is."""
+    columns = (Column(title="cell", share=0.55), Column(title="run directory", share=0.45))
+    return Table(
+        columns=columns,
+        rows=tuple((f"{name_cell(cell)}, level {cell.level}", cell.run_directory) for cell in report.cells),
+    )
+
+
 def _row(cell: GridCell) -> tuple[str, ...]:
     rate = min(cell.tpr_at_fpr, key=float)
     return (

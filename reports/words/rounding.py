@@ -52,8 +52,16 @@ def small(value: float, digits: int = 3) -> str:
     """0.00001 as 10⁻⁵, 0.00002 as 2·10⁻⁵, 0 as 0; to so many significant digits below 0.01."""
     if value == 0:
         return "0"
-    if not 0 < abs(value) < 0.01:
-        return f"{value:g}"
+    return _as_power(value, digits) if 0 < abs(value) < 0.01 else f"{value:g}"
+
+
+def rough(value: float, digits: int = 2) -> str:
+    """Of any size to a few digits: 3.1e9 as 3.1·10⁹, 0.000173 as 1.7·10⁻⁴."""
+    rounded = float(f"{value:.{digits}g}")
+    return _as_power(rounded) if abs(rounded) >= 1e5 else small(rounded)
+
+
+def _as_power(value: float, digits: int = 3) -> str:
     mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
     power = "10" + str(int(exponent)).translate(_SUPERSCRIPTS)
     factor = f"{float(mantissa):g}"

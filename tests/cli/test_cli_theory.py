@@ -20,11 +20,12 @@ def test_tables_and_figures(monkeypatch, capsys, tmp_path):
     code, out, err = run(monkeypatch, capsys, *SMALL, "--out", str(tmp_path / "figures"))
     assert code == 0
     assert "Eq. (35)" in out
-    assert "(33) adds K_S' - K_S where ln K_S' - ln K_S belongs" in out
+    assert "(33) does not hold" in out
+    assert out.splitlines()[-1] == str(tmp_path / "figures" / "report.pdf")
     assert "no worst case" in out
     assert "audit: 3 condensations" in err
     for name in ("figure6.png", "figure7.png", "leave_one_out.png"):
-        assert (tmp_path / "figures" / name).read_bytes().startswith(b"\x89PNG")
+        assert (tmp_path / "figures" / "figures" / name).read_bytes().startswith(b"\x89PNG")
 
 
 def test_record_for_machines(monkeypatch, capsys, tmp_path):
@@ -33,7 +34,7 @@ def test_record_for_machines(monkeypatch, capsys, tmp_path):
     assert code == 0
     assert len(record["condensations"]) == 6
     assert record["config"]["iterations"] == 3
-    assert len(record["figures"]) == 3
+    assert record["pdf"] == str(tmp_path / "report.pdf")
 
 
 def test_finished_condensations_are_taken_again(monkeypatch, capsys, tmp_path):

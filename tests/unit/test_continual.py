@@ -21,12 +21,13 @@ SMALL = Continual(
 
 def test_stages_see_more_classes_and_less_accuracy(tmp_path: Path) -> None:
     result = run(SMALL, Where(out=tmp_path, executor=InProcess()), lambda _: None)
-    assert [len(stage["classes"]) for stage in result["stages"]] == [2, 4, 6, 8, 10]
-    assert result["stages"][-1]["classes"] == list(OFFICIAL_ORDER)
-    accuracies = [stage["accuracy"]["mean"] for stage in result["stages"]]
+    assert [len(stage.classes) for stage in result.stages] == [2, 4, 6, 8, 10]
+    assert result.stages[-1].classes == OFFICIAL_ORDER
+    accuracies = [stage.accuracy.mean for stage in result.stages]
     assert accuracies[0] > 0.7, "two classes"
     assert accuracies[0] > accuracies[-1] > 0.1
-    assert json.loads((tmp_path / "continual.json").read_text())["stages"] == json.loads(json.dumps(result["stages"]))
+    stored = json.loads((tmp_path / "report.json").read_text())
+    assert [stage["accuracy"]["mean"] for stage in stored["stages"]] == accuracies
 
 
 def test_a_second_run_takes_what_is_there(tmp_path: Path) -> None:

@@ -260,12 +260,11 @@ def test_what_cannot_be_shown_or_drawn_is_one_line_against_cases(runs, tmp_path,
     code, _, err = run(monkeypatch, capsys, str(one(runs, "worst-case-ldpdc")), "--show-records")
     assert code == 2
     assert "no real ones to show" in err
-    table = tmp_path / "utility"
-    table.mkdir()
-    (table / "utility.json").write_text("{}")
-    code, _, err = run(monkeypatch, capsys, str(table))
+    unfinished = tmp_path / "utility"
+    (unfinished / "cells").mkdir(parents=True)
+    code, _, err = run(monkeypatch, capsys, str(unfinished))
     assert code == 2
-    assert "audit utility" in err
+    assert "its measurement is not finished" in err
 
 
 def pictures_in(page: bytes) -> int:

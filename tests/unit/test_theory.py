@@ -7,12 +7,14 @@ import pytest
 import torch
 
 from audit.games.theory.condense import class_means, condense_watched, watch_dm
-from audit.games.theory.examine import as_record, extractors_and_sizes, gibbs_counterexample, summarise_theory
+from audit.games.theory.examine import extractors_and_sizes, gibbs_counterexample, summarise_theory
 from audit.specs.theory import Theory
 from condensers.dm import DmConfig
 from condensers.errors import BadConfig
 from condensers.pool import Pool
 from condensers.randomness import stream
+from reports.records.kinds import load_record
+from reports.records.schema import dump
 
 IPC = 3
 
@@ -106,9 +108,8 @@ def test_report_on_a_small_pool_against_theory(pool):
         for name in ("farthest", "typical")
     )
     assert min(far) > max(near)
-    record = as_record(report)
-    assert "images" not in record["condensations"][0]
-    assert len(record["condensations"][0]["distances"]) == 81
+    assert load_record(dump(report)) == report
+    assert len(report.condensations[0].distances) == 81
 
 
 def test_gibbs_counterexample_against_its_closed_form():

@@ -25,7 +25,8 @@ from audit.games.utility.training import (
     smallest_matching,
     training_flops,
 )
-from reports.figures.utility import PANEL, draw_size
+from reports.figures.utility import draw_size
+from reports.records.utility import Accuracy, MatchingSubset, UtilityRow
 
 TRAINING = VictimConfig(width=8, depth=2, epochs=40, augmentation="none")
 
@@ -169,13 +170,16 @@ def test_dm_beats_the_random_subset_on_digits(run, tmp_path):
     assert [(row["set"], row["epsilon"]) for row in result["rows"]] == [("dm", None), ("ldpdc", 30.0)]
     best, noisy = result["rows"]
     assert best["gain"]["interval"][0] > 0
-    assert best["condensing"]["flops"] > 0
+    assert best["condensing_flops"] > 0
     assert noisy["random_subset"] == best["random_subset"]
     table = list(csv.DictReader(io.StringIO((tmp_path / "utility.csv").read_text())))
     assert float(table[0]["accuracy"]) == best["accuracy"]["mean"]
     assert table[0]["full"] == ""
-    assert (tmp_path / "utility.png").read_bytes().startswith(b"\x89PNG")
-    assert json.loads((tmp_path / "utility.json").read_text()) == result
+    assert float(table[0]["training_seconds"]) > 0
+    assert (tmp_path / "figures" / "utility.png").read_bytes().startswith(b"\x89PNG")
+    stored = json.loads((tmp_path / "report.json").read_text())
+    assert stored | {"run_directory": str(tmp_path), "pdf": str(tmp_path / "report.pdf")} == result
+    assert "seconds" not in json.dumps(stored)
 
 
 def test_released_set_beside_real_records(run, tmp_path):
@@ -190,7 +194,7 @@ def test_released_set_beside_real_records(run, tmp_path):
     assert "theirs.npz may have seen" in out
     assert "synthetic.pt may have seen" not in out
     assert "(a guess" in out
-    rows = json.loads((tmp_path / "out" / "utility.json").read_text())["rows"]
+    rows = json.loads((tmp_path / "out" / "report.json").read_text())["rows"]
     assert rows[0]["accuracy"]["values"] == rows[1]["accuracy"]["values"]
     assert rows[0]["random_subset"]["images"] == 30
     assert rows[0]["matching_subset"]["searched"]
@@ -221,9 +225,13 @@ def test_bad_input_is_one_line_and_writes_nothing(run, tmp_path, arguments, said
 @pytest.mark.parametrize(("low", "high"), [(0.88, 0.95), (0.985, 0.995), (0.1, 0.9)])
 def test_axis_labels_against_their_places(low, high):
     """No label is rounded: 97.5% was once printed as 98%."""
-    found = {"mean": (low + high) / 2, "interval": (low, high), "images": 10}
-    row = {"set": "dm", "epsilon": None, "images": 10, "accuracy": found, "random_subset": found, "full": None}
-    axes = Figure(figsize=PANEL).subplots()
+    mean = (low + high) / 2
+    found = Accuracy(mean=mean, deviation=None, interval=(low, high), n=1, values=(mean,), images=10, flops=1.0)
+    row = UtilityRow(
+        set="dm", ipc=1, epsilon=None, images=10, architecture="convnet", accuracy=found, random_subset=found,
+        gain=None, matching_subset=MatchingSubset(searched=False, images=None), full=None, condensing_flops=None,
+    )  # fmt: skip
+    axes = Figure(figsize=(3.9, 2.6)).subplots()
     draw_size(axes, [row], ["dm"], "ConvNet")
     places = axes.get_yticks()
     labels = axes.yaxis.get_major_formatter().format_ticks(places)

@@ -12,19 +12,19 @@ paper assumes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import replace
 
-import msgspec
 import numpy as np
 import torch
 from torch import Tensor
 
 from audit.data.load import load_pool, pool_checksum
 from audit.engine.cells import Cells
+from audit.engine.pages import keep_record
 from audit.engine.progress import ProgressBar
-from audit.engine.store import RunDirectory, explain_failure
+from audit.engine.store import RunDirectory, explain_failure, write_tensors
 from audit.engine.where import Where
+from audit.games.settings import digest_of_record, facts_of, versions
 from audit.games.theory.condense import (
     EXTRACTORS,
     LEFT_OUT,
@@ -38,66 +38,14 @@ from audit.specs.theory import Theory
 from condensers.errors import BadConfig
 from condensers.initial import INITS
 from condensers.pool import Pool
+from condensers.registry import get_method
+from reports.documents.theory import TheoryMaterial, build_theory
+from reports.records.gallery import Pixels, pixels
+from reports.records.theory import Condensation, GibbsCounterexample, LeaveOneOut, TheoryReport
+from reports.words.theory import STARTS
 
 MOST_IMAGES_SHOWN = 4
 SECONDS_PER_STEP = 3e-4  # and record, about
-
-
-@dataclass(frozen=True, kw_only=True)
-class LeaveOneOut:
-    """Means over classes, except `worst_ratio`: the largest ‖s′ − s‖ over the bound 2B/|T| of its class."""
-
-    left_out: str
-    largest_shift: float
-    closed_form: float
-    bound: float
-    worst_ratio: float
-    recovery_error: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Condensation:
-    """One way to condense: distances are ‖T̄ − S̄‖, means over classes, at the start and after every step.
-
-    `closed_form_error` is max ‖s* − (s₀ + T̄ − S̄₀)‖ over max ‖s*‖; `eq13_error` the same for Eq. (13) as printed, which
-    leaves S̄₀ out.
-    """
-
-    extractor: str
-    init: str
-    ipc: int
-    distances: tuple[float, ...]
-    closed_form_error: float
-    eq13_error: float
-    leave_one_out: tuple[LeaveOneOut, ...]
-    images: np.ndarray = field(repr=False)
-
-
-@dataclass(frozen=True, kw_only=True)
-class GibbsCounterexample:
-    """sup ln(p/q) of two Gibbs posteriors against the right side of (33), and against the bound that holds."""
-
-    num_images: int
-    shift: float
-    sup_log_ratio: float
-    right_side_of_eq33: float
-    corrected_bound: float
-    kl_divergence: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class TheoryReport:
-    """Everything that `audit theory` prints and draws. Assumption 4.1 holds where every rank is below `dimension`."""
-
-    dataset: str
-    config: Theory
-    class_size: float
-    dimension: int
-    ranks: tuple[int, ...]
-    condensations: tuple[Condensation, ...]
-    gibbs: GibbsCounterexample
-    notes: tuple[str, ...]
-    figures: tuple[str, ...] = ()
 
 
 NOTES = (
@@ -114,6 +62,29 @@ NOTES = (
 def examine(spec: Theory, where: Where, say: Callable[[str], None]) -> TheoryReport:
     """Condense with every extractor, from noise and from records, with and without single records."""
     pool = load_pool(spec.dataset, data_root=where.data_root, records=spec.records)
+    return summarise_theory(pool, spec, extractors_and_sizes(pool, spec), condense_or_resume(pool, spec, where, say))
+
+
+def run_theory(spec: Theory, where: Where, say: Callable[[str], None]) -> TheoryReport:
+    """The same, written with its pages; images that started from records are drawn only if asked."""
+    pool = load_pool(spec.dataset, data_root=where.data_root, records=spec.records)
+    kinds = extractors_and_sizes(pool, spec)
+    condensed = condense_or_resume(pool, spec, where, say)
+    report = summarise_theory(pool, spec, kinds, condensed)
+    directory = RunDirectory(where.out)
+    shown = images_to_show(pool, spec, kinds, condensed)
+    material = TheoryMaterial(report=report, pictures=theory_pictures(shown, show_records=where.show_records))
+    with directory.held():
+        if shown:
+            write_tensors(directory.synthetic, shown, digest=report.digest)
+        keep_record(report, build_theory(material), directory, say)
+    return replace(report, run_directory=str(directory.path), pdf=str(directory.pdf))
+
+
+def condense_or_resume(
+    pool: Pool, spec: Theory, where: Where, say: Callable[[str], None]
+) -> Sequence[Mapping[str, Tensor]]:
+    """What `condense_watched` gives for each extractor and size, from finished cells as far as there are any."""
     kinds = extractors_and_sizes(pool, spec)
     work = TheoryWork(spec=spec, data_root=where.data_root, data_checksum=pool_checksum(pool), kinds=kinds)
     directory = RunDirectory(where.out)
@@ -130,7 +101,36 @@ def examine(spec: Theory, where: Where, say: Callable[[str], None]) -> TheoryRep
         )
     if cells.num_found:
         say(f"{cells.num_found} of {len(kinds)} condensations were finished before")
-    return summarise_theory(pool, spec, kinds, condensed)
+    return condensed
+
+
+def images_to_show(
+    pool: Pool, spec: Theory, kinds: Sequence[tuple[str, int]], condensed: Sequence[Mapping[str, Tensor]]
+) -> dict[str, Tensor]:
+    """Of the largest sets, some images of each class, by extractor and start; none where records are no pictures."""
+    if pool.images.ndim != 4:
+        return {}
+    apart = len(LEFT_OUT) + 1
+    return {
+        f"{place} {extractor} from {STARTS[init]}": _first_of_each(tensors["images"][position * apart], pool)
+        for place, ((extractor, ipc), tensors) in enumerate(zip(kinds, condensed, strict=True))
+        if ipc == max(spec.ipc)
+        for position, init in enumerate(INITS)
+    }
+
+
+def _first_of_each(images: Tensor, pool: Pool) -> Tensor:
+    shown = _by_class(images, pool)[:, :MOST_IMAGES_SHOWN].float()
+    return shown.reshape(-1, *pool.images.shape[1:]).contiguous()
+
+
+def theory_pictures(shown: Mapping[str, Tensor], *, show_records: bool) -> dict[str, Pixels]:
+    """Those that may be drawn, by what they are called."""
+    return {
+        name.split(" ", 1)[1]: pixels(shown[name].numpy())
+        for name in sorted(shown)
+        if show_records or not name.endswith(STARTS["real"])
+    }
 
 
 def extractors_and_sizes(pool: Pool, spec: Theory) -> tuple[tuple[str, int], ...]:
@@ -153,15 +153,21 @@ def summarise_theory(
         for one in _measure(pool, spec, extractor, ipc, tensors)
     ]
     flat = pool.images.double().flatten(1)
+    config = facts_of(spec)
     return TheoryReport(
+        command=spec.command(),
         dataset=pool.name,
-        config=spec,
         class_size=pool.num_records / pool.num_classes,
         dimension=flat.shape[1],
         ranks=tuple(int(torch.linalg.matrix_rank(flat[part])) for part in pool.class_slices),
         condensations=tuple(found),
         gibbs=gibbs_counterexample(num_images=20, shift=0.002),
         notes=NOTES,
+        config=config,
+        versions=versions(get_method("dm")),
+        digest=digest_of_record(config, pool_checksum(pool)),
+        run_directory=".",
+        pdf="report.pdf",
     )
 
 
@@ -188,7 +194,6 @@ def _measure(pool: Pool, spec: Theory, extractor: str, ipc: int, tensors: Mappin
                     _leave_one_out(pool, name, records_to_leave_out(pool, name, spec.seed), mine[0], other)
                     for name, other in zip(LEFT_OUT, mine[1:], strict=True)
                 ),
-                images=mine[0][:, :MOST_IMAGES_SHOWN].float().numpy().reshape(-1, *pool.images.shape[1:]),
             )
         )
     return found
@@ -241,15 +246,3 @@ def gibbs_counterexample(*, num_images: int, shift: float, num_points: int = 200
         corrected_bound=2 * total,
         kl_divergence=float(np.trapezoid(np.exp(-energy) / before * log_ratio, theta)),
     )
-
-
-def as_record(report: TheoryReport) -> dict[str, Any]:
-    """For --json: everything but the images."""
-    return {
-        **{name: value for name, value in vars(report).items() if name not in ("config", "condensations", "gibbs")},
-        "config": msgspec.to_builtins(report.config),
-        "condensations": [
-            {name: value for name, value in asdict(entry).items() if name != "images"} for entry in report.condensations
-        ],
-        "gibbs": asdict(report.gibbs),
-    }

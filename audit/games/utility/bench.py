@@ -20,6 +20,7 @@ from audit.engine.progress import ProgressBar
 from audit.games.full_pool import Condensation
 from audit.games.utility.meter import Meter, TrainingCost
 from audit.games.utility.networks import LARGE, NAMES
+from audit.games.utility.table import Seconds
 from audit.games.utility.training import (
     WHOLE_RECIPE,
     Measurement,
@@ -38,6 +39,7 @@ from audit.games.utility.work import (
     TrainWork,
 )
 from audit.sets.synthetic import SyntheticSet
+from reports.records.utility import Gain, MatchingSubset, UtilityRow
 
 SEARCHED = 5  # subsets that a search takes, about
 SECONDS_PER_STEP = 0.1  # of condensing, about
@@ -126,7 +128,7 @@ class Bench:
             labels=synthetic.labels,
         )
 
-    def rows(self, candidates: Sequence[Candidate], architectures: Sequence[str]) -> list[dict[str, Any]]:
+    def rows(self, candidates: Sequence[Candidate], architectures: Sequence[str]) -> list[tuple[UtilityRow, Seconds]]:
         """The lines of the table: every candidate on every network."""
         sets, kinds = len(candidates), len(architectures)
         meter = Meter(f"measuring {sets} set{'s' * (sets > 1)} on {kinds} kind{'s' * (kinds > 1)} of network")
@@ -149,27 +151,31 @@ class Bench:
             matching = self._match_all(searched, meter)
         return [self._row(candidate, name, matching.get((candidate, name))) for candidate, name in pairs]
 
-    def _row(self, candidate: Candidate, architecture: str, matching: int | None) -> dict[str, Any]:
+    def _row(self, candidate: Candidate, architecture: str, matching: int | None) -> tuple[UtilityRow, Seconds]:
         """One line of the table."""
         ours = self._measured[self._ours(candidate, architecture)]
         subset = self._measured[self._subset(candidate, architecture)] if self._with_subset else None
         full = self._measured[_full(architecture)] if self._with_full else None
         images = None if matching is None else matching * self._split.train.num_classes
-        return {
-            "set": candidate.name,
-            "ipc": candidate.ipc,
-            "epsilon": candidate.epsilon,
-            "images": len(candidate.labels),
-            "architecture": architecture,
-            "accuracy": _record(ours),
-            "random_subset": None if subset is None else _record(subset),
-            "gain": None
+        row = UtilityRow(
+            set=candidate.name,
+            ipc=candidate.ipc,
+            epsilon=candidate.epsilon,
+            images=len(candidate.labels),
+            architecture=architecture,
+            accuracy=ours.record(),
+            random_subset=None if subset is None else subset.record(),
+            gain=None
             if subset is None
-            else {"mean": ours.mean - subset.mean, "interval": difference_interval(ours, subset)},
-            "matching_subset": {"searched": self._searches(architecture), "images": images},
-            "full": None if full is None else _record(full),
-            "condensing": {"seconds": candidate.seconds, "flops": candidate.flops},
-        }
+            else Gain(mean=ours.mean - subset.mean, interval=difference_interval(ours, subset)),
+            matching_subset=MatchingSubset(searched=self._searches(architecture), images=images),
+            full=None if full is None else full.record(),
+            condensing_flops=candidate.flops,
+        )
+        taken = Seconds(
+            training=ours.seconds, full=None if full is None else full.seconds, condensing=candidate.seconds
+        )
+        return row, taken
 
     def _measure(self, wanted: dict[Training, str], meter: Meter) -> None:
         """Train what was not trained before; the words say on what."""
@@ -186,7 +192,7 @@ class Bench:
             seconds=lambda unit: costs[unit] / FLOPS_PER_SECOND,
         )
         for training, kept in zip(trainings, results, strict=True):
-            found = Measurement(**{**kept, "accuracies": tuple(kept["accuracies"])})
+            found = Measurement.kept(kept)
             self._measured[training] = found
             self._say(f"{wanted[training]}: {found.mean:.1%} ({found.seconds:.0f} s a network)")
 
@@ -269,16 +275,3 @@ def _condensed(
         seconds=float(np.mean([float(found["seconds"]) for found in sets])),
         flops=float(sets[0]["flops"]),
     )
-
-
-def _record(found: Measurement) -> dict[str, Any]:
-    return {
-        "mean": found.mean,
-        "deviation": found.deviation,
-        "n": len(found.accuracies),
-        "interval": found.interval(),
-        "values": list(found.accuracies),
-        "images": found.num_images,
-        "seconds": found.seconds,
-        "flops": found.flops,
-    }

@@ -19,14 +19,14 @@ from torch import Tensor
 
 from audit.data.split import Split
 from audit.engine.cells import Cell, Cells
+from audit.engine.pages import keep_record
 from audit.engine.progress import ProgressBar
-from audit.engine.store import RunDirectory, explain_failure, write_text
+from audit.engine.store import RunDirectory, explain_failure
 from audit.engine.where import Where
 from audit.games import settings
 from audit.games.condensation import resolve_condensation
-from audit.games.settings import own_settings, versions
+from audit.games.settings import digest_of_record, facts_of, own_settings, versions
 from audit.games.utility.resolve import check_settings, resolve_recipe
-from audit.games.utility.table import dump
 from audit.games.utility.training import Measurement, Recipe, measure
 from audit.games.utility.work import THREADS, CondenseWork, Order, Source, digests_of, load_on
 from audit.specs.continual import Continual
@@ -34,8 +34,9 @@ from audit.specs.utility import Utility
 from condensers.errors import BadConfig
 from condensers.pool import Pool
 from condensers.registry import get_method, require_set
+from reports.documents.continual import build_continual
+from reports.records.utility import ContinualReport, Stage
 
-SCHEMA = "condensation-audit/continual/1"
 OFFICIAL_ORDER = (5, 6, 1, 2, 0, 8, 9, 3, 4, 7)
 
 
@@ -109,8 +110,8 @@ def _joined(stages: tuple[tuple[tuple[Cell, ...], ...], ...], folder: Path) -> t
     return torch.cat(images, 1), torch.cat(labels, 1)
 
 
-def run_continual(spec: Continual, where: Where, say: Callable[[str], None]) -> dict[str, Any]:
-    """Condense every stage, train after every stage; the result, which is also written as continual.json."""
+def run_continual(spec: Continual, where: Where, say: Callable[[str], None]) -> ContinualReport:
+    """Condense every stage, train after every stage; the record, which is also written beside its pages."""
     method, changes = get_method(spec.method), own_settings(spec.settings)
     require_set(method, "networks are not passed on here")
     check_settings(changes, [method])
@@ -179,21 +180,23 @@ def run_continual(spec: Continual, where: Where, say: Callable[[str], None]) -> 
         )
         with ProgressBar("training after each stage", dict.fromkeys(range(spec.stages), 1)) as bar:
             found = cells.gather(trainings, split, bar.update, found=lambda unit: bar.update(unit, 1.0))
-    result = {
-        "schema": SCHEMA,
-        "command": spec.command(),
-        "method": method.name,
-        "dataset": spec.dataset,
-        "epsilon": spec.epsilon,
-        "stages": [
-            {"stage": place + 1, "classes": list(seen[place]), "accuracy": _accuracy(one)}
-            for place, one in enumerate(found)
-        ],
-    }
-    write_text(directory.path / "continual.json", dump(result))
-    return result
-
-
-def _accuracy(kept: dict[str, Any]) -> dict[str, Any]:
-    found = Measurement(**{**kept, "accuracies": tuple(kept["accuracies"])})
-    return {"mean": found.mean, "interval": found.interval(), "n": len(found.accuracies)}
+        config = facts_of(spec)
+        report = ContinualReport(
+            command=spec.command(),
+            method=method.name,
+            dataset=spec.dataset,
+            epsilon=spec.epsilon,
+            delta=spec.delta,
+            test_records=split.test.num_records,
+            stages=tuple(
+                Stage(stage=place + 1, classes=seen[place], accuracy=Measurement.kept(one).record())
+                for place, one in enumerate(found)
+            ),
+            config=config,
+            versions=versions(method),
+            digest=digest_of_record(config, train, test),
+            run_directory=".",
+            pdf="report.pdf",
+        )
+        keep_record(report, build_continual(report), directory, say)
+    return replace(report, run_directory=str(directory.path), pdf=str(directory.pdf))

@@ -1,28 +1,28 @@
-"""Runs `audit utility`: condense, train, test, and write table and figure."""
+"""Runs `audit utility`: condense, train, test, and write the record, its pages and a table."""
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
 
 from audit.data.split import Split
-from audit.engine.cells import FOLDER, Cells
-from audit.engine.store import RunDirectory, explain_failure, write_atomically, write_text
+from audit.engine.cells import FOLDER, Cells, tensor_digest
+from audit.engine.pages import keep_record
+from audit.engine.store import RunDirectory, explain_failure, write_text
 from audit.engine.where import Where
+from audit.games.settings import digest_of_record, facts_of, versions
 from audit.games.utility.bench import Bench
 from audit.games.utility.networks import LARGE, NAMES
 from audit.games.utility.resolve import Resolved, resolve_utility
-from audit.games.utility.table import dump, write_csv
+from audit.games.utility.table import Seconds, write_csv
 from audit.games.utility.training import LEAST_PASSES, WHOLE_RECIPE, Recipe
 from audit.sets.synthetic import SyntheticSet
 from audit.specs.utility import Utility
 from condensers.errors import Incomplete
-from reports.figures.utility import write_utility_figure
+from reports.documents.utility import build_utility
+from reports.records.utility import UtilityReport, UtilityRow
 
-SCHEMA = "condensation-audit/utility/1"
 
-
-def run_utility(spec: Utility, where: Where, say: Callable[[str], None]) -> dict[str, Any]:
-    """Measure, or go on measuring; the result, which is also written beside its table and figure."""
+def run_utility(spec: Utility, where: Where, say: Callable[[str], None]) -> UtilityReport:
+    """Measure, or go on measuring; the record, which is also written beside its pages and utility.csv."""
     resolved = resolve_utility(spec, where.data_root)
     directory = RunDirectory(where.out)
     with explain_failure(directory.path):
@@ -30,15 +30,14 @@ def run_utility(spec: Utility, where: Where, say: Callable[[str], None]) -> dict
     try:
         with directory.held():
             rows = _measure(spec, resolved, directory, where, say)
+            report = _report(spec, resolved, rows)
+            write_text(directory.path / "utility.csv", write_csv(rows))
+            keep_record(report, build_utility(report), directory, say)
     except KeyboardInterrupt:
         raise Incomplete(
             f"interrupted: finished parts are kept in {directory.path / FOLDER}; run the same command again to resume"
         ) from None
-    result = _result(spec, resolved, rows)
-    write_text(directory.path / "utility.json", dump(result))
-    write_text(directory.path / "utility.csv", write_csv(rows))
-    write_atomically(directory.path / "utility.png", lambda path: write_utility_figure(rows, NAMES, path))
-    return result
+    return dataclasses.replace(report, run_directory=str(directory.path), pdf=str(directory.pdf))
 
 
 def condensed_sets(spec: Utility, where: Where, say: Callable[[str], None]) -> list[SyntheticSet]:
@@ -82,7 +81,7 @@ def condensed_sets(spec: Utility, where: Where, say: Callable[[str], None]) -> l
 
 def _measure(
     spec: Utility, resolved: Resolved, directory: RunDirectory, where: Where, say: Callable[[str], None]
-) -> list[dict[str, Any]]:
+) -> list[tuple[UtilityRow, Seconds]]:
     """The rows: every candidate on every network, from finished cells as far as there are any."""
     cells = Cells(directory.path, where.executor, say)
     bench = Bench(
@@ -106,28 +105,35 @@ def _measure(
     return rows
 
 
-def _result(spec: Utility, resolved: Resolved, rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _report(spec: Utility, resolved: Resolved, rows: list[tuple[UtilityRow, Seconds]]) -> UtilityReport:
     split, recipe, released = resolved.split, resolved.recipe, list(resolved.released)
     networks = [recipe.network(name, split.train) for name in resolved.architectures]
-    return {
-        "schema": SCHEMA,
-        "command": spec.command(),
-        "dataset": split.train.name,
-        "preset": spec.preset,
-        "seed": spec.seed,
-        "delta": spec.delta,
-        "train_records": split.train.num_records,
-        "test_records": split.test.num_records,
-        "official_test_split": split.official,
-        "training": dataclasses.asdict(recipe.training),
-        "networks": {network.name: network.num_parameters for network in networks},
-        "rows": rows,
-        "notes": [
+    sets = [tensor_digest(synthetic.images, synthetic.labels) for synthetic in released]
+    config = {**facts_of(spec), "synthetic": [synthetic.name for synthetic in released]}
+    return UtilityReport(
+        command=spec.command(),
+        dataset=split.train.name,
+        preset=spec.preset,
+        seed=spec.seed,
+        delta=spec.delta,
+        train_records=split.train.num_records,
+        test_records=split.test.num_records,
+        official_test_split=split.official,
+        training=dataclasses.asdict(recipe.training),
+        networks={network.name: network.num_parameters for network in networks},
+        names={name: NAMES[name] for name in resolved.architectures},
+        rows=tuple(row for row, _ in rows),
+        notes=(
             *_split_notes(split, released),
             *_recipe_notes(recipe, [network.name for network in networks if network.resizes], resolved.architectures),
             *_interval_notes(recipe, one_set=spec.one_set, released=bool(released), condensed=bool(resolved.plans)),
-        ],
-    }
+        ),
+        config=config,
+        versions=versions(None),
+        digest=digest_of_record(config, resolved.source.train, resolved.source.test, *sets),
+        run_directory=".",
+        pdf="report.pdf",
+    )
 
 
 def _split_notes(split: Split, released: list[SyntheticSet]) -> list[str]:

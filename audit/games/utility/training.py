@@ -9,9 +9,10 @@ A random subset of a given size is nested in the larger ones of the same seed: a
 
 import math
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,6 +27,7 @@ from condensers.networks import Parameters
 from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import Randomness, stream, to_device
 from condensers.registry import Track, untracked
+from reports.records.utility import Accuracy
 
 COSTLIEST = ("vgg11", "resnet18")
 WHOLE_RECIPE = 512
@@ -97,6 +99,23 @@ class Measurement:
         n = len(self.accuracies)
         reach = float(stats.t.ppf(0.5 + confidence / 2, n - 1)) * self.deviation / math.sqrt(n)
         return max(0.0, self.mean - reach), min(1.0, self.mean + reach)
+
+    @staticmethod
+    def kept(values: Mapping[str, Any]) -> "Measurement":
+        """As it is read back from a cell."""
+        return Measurement(**{**values, "accuracies": tuple(values["accuracies"])})
+
+    def record(self) -> Accuracy:
+        """All but the seconds, which another run would measure otherwise."""
+        return Accuracy(
+            mean=self.mean,
+            deviation=self.deviation,
+            interval=self.interval(),
+            n=len(self.accuracies),
+            values=self.accuracies,
+            images=self.num_images,
+            flops=self.flops,
+        )
 
 
 def difference_interval(ours: Measurement, theirs: Measurement, confidence: float = 0.95) -> tuple[float, float] | None:
