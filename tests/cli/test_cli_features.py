@@ -54,7 +54,7 @@ def test_scores_to_report_and_back(run: Run, signals: Path, tmp_path: Path) -> N
             "attribute --method dpsgd",
             "--method dpsgd: it releases a network, not a synthetic set; attributes are guessed from a set",
         ),
-        ("attribute --shadows 8 --test-runs 1", "--test-runs 1: intervals are over runs"),
+        ("attribute --shadows 8 --test-runs 1", "--test-runs 1: must be at least 2"),
         ("attribute --show-records", "--show-records: this report shows no images"),
     ],
 )

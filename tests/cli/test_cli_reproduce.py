@@ -45,7 +45,7 @@ def test_the_list_names_every_item_and_what_cannot_be_run(
         (("dong/table-99",), "no such table or figure"),
         (("dong/table-1", "--all"), "give only one of them"),
         (("dong/table-1", "--scale", "huge"), "is not one of 'smoke', 'reduced', 'full'"),
-        (("dong/table-1", "--dataset", "moon"), "--dataset moon: dong/table-1 has fashion-mnist"),
+        (("dong/table-1", "--dataset", "moon"), "--dataset moon: not in dong/table-1, which has fashion-mnist"),
     ],
 )
 def test_bad_usage_is_one_line(

@@ -114,7 +114,7 @@ def test_draws_are_keyed_and_leave_the_global_generator_alone():
 
 @pytest.mark.parametrize(
     ("name", "shape", "said"),
-    [("vit", (3, 32, 32), "not one of"), ("lenet", (14,), "needs images"), ("convnet", (1, 4, 4), "leaves nothing")],
+    [("vit", (3, 32, 32), "not one of"), ("lenet", (14,), "needs images"), ("convnet", (1, 4, 4), "to nothing")],
     ids=str,
 )
 def test_networks_that_cannot_be_are_refused(name, shape, said):

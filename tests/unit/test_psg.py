@@ -328,7 +328,7 @@ def test_impossible_settings_of_psg_are_refused(kind, change, said):
 
 
 def test_a_pool_smaller_than_the_batch_is_refused(small_pool, small_members):
-    with pytest.raises(BadConfig, match=r"batch=37: must lie in 1…36, since the whole set counts 36 records"):
+    with pytest.raises(BadConfig, match=r"batch=37: must lie in 1…36, since the whole set has 36 records"):
         condense("psg", small_pool, small_members, PsgConfig(**{**SMALL, "batch": 37}))
 
 

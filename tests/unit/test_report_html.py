@@ -202,7 +202,7 @@ def test_the_test_of_a_curve_stands_below_the_bounds_against_text(tmp_path: Path
     )
     page = Skeleton(page_of(tmp_path, replace(report, curve_test=test), scores)).text
     assert "REFUTED, 99 right of 120 guesses about 3" in page
-    assert "(p = 0.012)" in page
+    assert "(p = 0.013)" in page
     assert "Bound and test together refute a true claim in at most 5%" in page
 
 

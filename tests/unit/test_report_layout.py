@@ -129,7 +129,7 @@ def test_letters_that_the_font_lacks_are_marked_against_charmap() -> None:
 
 
 def test_settings_are_flattened_against_example() -> None:
-    assert list(flatten({"b": None, "a": {"d": 1, "c": [2]}})) == [("a.c", "[2]"), ("a.d", "1"), ("b", "none")]
+    assert list(flatten({"b": None, "a": {"d": 1, "c": [2]}})) == [("a.c", "2"), ("a.d", "1"), ("b", "none")]
 
 
 @pytest.mark.parametrize(
