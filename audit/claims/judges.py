@@ -6,7 +6,7 @@ import numpy as np
 
 from audit.claims.record import Evidence, Judge, Ruling
 from reports.words.intervals import bracketed
-from reports.words.rounding import down
+from reports.words.rounding import down, say_delta
 
 
 def auc_below(limit: float) -> Judge:
@@ -19,8 +19,8 @@ def auc_below(limit: float) -> Judge:
         bound = report.epsilon
         return Ruling(
             verdict=verdict,
-            figures=f"AUC {report.roc.auc:.4f} [{low:.4f}, {high:.4f}] against {limit:g}; certified epsilon >= "
-            f"{down(bound.lower)} at delta {bound.delta:g} (a perfect attack would certify {down(bound.ceiling)})",
+            figures=f"AUC {report.roc.auc:.4f} [{low:.4f}, {high:.4f}] against {limit:g}; certified ε ≥ "
+            f"{down(bound.lower)} at {say_delta(bound.delta)} (a perfect attack would certify {down(bound.ceiling)})",
         )
 
     return judge
@@ -38,7 +38,7 @@ def estimate_is_about(stated: float) -> Judge:
         return Ruling(
             verdict="CONTRADICTED" if bound.lower > stated else "NOT SHOWN",
             figures=f"the paper estimates {stated:g} and promises nothing; here ln(TPR/FPR) at FPR 0.1% is {shown} "
-            f"[{ratio[0]}, {ratio[1]}], and certified is epsilon >= {down(bound.lower)}, of at most "
+            f"[{ratio[0]}, {ratio[1]}], and certified is ε ≥ {down(bound.lower)}, of at most "
             f"{down(bound.ceiling)} with these runs. CONTRADICTED would mean that the certified epsilon exceeds the "
             "estimate; no attack bounds epsilon from above",
         )
@@ -72,7 +72,7 @@ def members_found(evidence: Sequence[Evidence], significance: float) -> Ruling: 
     return Ruling(
         verdict="CONFIRMED" if low > 0.5 else "NOT SHOWN",
         figures=f"AUC {report.roc.auc:.4f} [{low:.4f}, {high:.4f}] against .5{bracketed(report.roc.interval_unit)}; "
-        f"certified epsilon >= {down(report.epsilon.lower)} at delta {report.epsilon.delta:g}",
+        f"certified ε ≥ {down(report.epsilon.lower)} at {say_delta(report.epsilon.delta)}",
     )
 
 
@@ -102,6 +102,6 @@ def guarantee_holds(evidence: Sequence[Evidence], significance: float) -> Ruling
     worst = min(attempt.test.p_value for attempt in report.attempts)
     return Ruling(
         verdict="CONTRADICTED" if report.verdict == "REFUTED" else "NOT CONTRADICTED",
-        figures=f"claimed epsilon {report.claimed.epsilon_pld:.3g} at delta {report.claimed.delta:g}; {tightness}"
+        figures=f"claimed ε = {report.claimed.epsilon_pld:.3g} at {say_delta(report.claimed.delta)}; {tightness}"
         f"smallest p of {len(report.attempts)} scores {worst:.2g} (needed {significance:.2g})",
     )
