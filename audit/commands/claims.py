@@ -83,14 +83,14 @@ def claims(name: str | None, scale: str, seed: int, out: Path, details: bool, as
 
 def _summary(claims, shown) -> str:  # type: ignore[no-untyped-def]
     """A table: claim, verdict of each test, and what it was tested in."""
-    lines = [f"{'claim':<28}{'verdict':<44}tested in"]
+    rows = [("claim", "verdict", "tested in")]
     for claim in claims:
         findings = shown.get(claim.name, ())
         if not findings:
-            verdict = "not tested yet" if claim.tests else "NOT TESTABLE HERE"
-            lines.append(f"{claim.name:<28}{verdict}")
-        for number, one in enumerate(findings):
-            lines.append(f"{claim.name if not number else '':<28}{one.headline:<44}{one.tested_in}")
+            rows.append((claim.name, "not tested yet" if claim.tests else "NOT TESTABLE HERE", ""))
+        rows += [(claim.name if one is findings[0] else "", one.headline, one.tested_in) for one in findings]
+    first, second = (2 + max(len(row[column]) for row in rows) for column in (0, 1))
+    lines = [f"{name:<{first}}{verdict:<{second}}{scope}".rstrip() for name, verdict, scope in rows]
     return "\n".join(
         [*lines, "", "`audit claims --details` also prints who makes each claim, the figures and the commands."]
     )
