@@ -170,7 +170,8 @@ def binned_counts(members: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, 
     """Non-members and members per run and bin, highest scores first."""
     outside = scores[~members] if (~members).any() else scores.ravel()
     levels = np.unique(np.concatenate([np.linspace(0, 1, 513)[1:-1], 0.99 + 0.01 * np.arange(256) / 256]))
-    edges = np.unique(np.quantile(outside, levels))
+    # What lies above all non-members has a bin of its own: a certain guess is not pooled with the nearest error.
+    edges = np.unique(np.append(np.quantile(outside, levels), np.nextafter(outside.max(), np.inf)))
     bins = len(edges) - np.searchsorted(edges, scores, side="right")
     flat = bins + (len(edges) + 1) * np.arange(len(scores))[:, None]
     shape, total = (len(scores), len(edges) + 1), len(scores) * (len(edges) + 1)

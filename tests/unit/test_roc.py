@@ -120,3 +120,16 @@ def test_four_runs_without_a_hit_have_an_exact_interval_over_records_against_sci
     exact = binomtest(0, 400).proportion_ci(0.95, "exact")
     assert roc.tpr_at_fpr_interval["0.001"] == pytest.approx((0.0, exact.high), abs=1e-9)
     assert "0.001" in roc.over_records
+
+
+def test_intervals_of_a_perfect_attack_against_exact_shares() -> None:
+    """The largest score of a non-member is shared by a whole run, and all members lie above it."""
+    generator = stream(3, "perfect attack")
+    members = generator.random((48, 60)) < 0.5
+    scores = np.where(members, 20.0, -20.0) + generator.normal(size=members.shape)
+    scores[5, ~members[5]] = scores[~members].max() + 1.0
+    roc = measure_roc(members, scores, confidence=0.95, seed=0)
+    assert roc.auc == 1.0
+    for rate in ("0.001", "0.01"):
+        assert roc.tpr_at_fpr_interval[rate][0] > 0.99, rate
+    assert roc.auc_interval[0] > 0.99
