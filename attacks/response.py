@@ -26,6 +26,7 @@ RUNS_PER_DIRECTION = 3
 # With few records in doubt their effects are learned well enough for more directions (docs/results.md).
 RUNS_PER_DIRECTION_FEW = 2
 SMALLEST_SHARE = 1e-10
+SMALLEST_KERNEL = 1e-100  # mean eigenvalue
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +86,9 @@ def _regress(outputs: np.ndarray, weights: np.ndarray, kernels: Sequence[np.ndar
     for crossed in kernels:
         values, vectors = np.linalg.eigh(crossed @ weights.T)
         values = np.maximum(values, 0.0)
-        scale = max(float(values.mean()), np.finfo(float).tiny)
+        scale = float(values.mean())
+        if scale < SMALLEST_KERNEL:  # the features of the records are equal: this kernel says nothing
+            continue
         turned, turned_kernel = vectors.T @ outputs, vectors.T @ crossed
         for penalty in PENALTIES * scale:
             shares = values / (values + penalty)

@@ -176,3 +176,14 @@ def test_coins_of_audited_records_are_read_back(tmp_path: Path, digits: Pool) ->
 def test_scope_says_who_is_in_doubt() -> None:
     said = describe_scope(Scope(dataset="mnist", num_audited=500, num_records=60_000))
     assert "500 of 60 000 records audited, all others in every run and known to the adversary" in said
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-160])
+def test_one_record_whose_features_say_nothing_is_found_by_its_own_effect(scale: float) -> None:
+    """Features are centred over the records in doubt: those of a single one are zero, or what rounding leaves."""
+    generator = stream(4, "one record")
+    members = generator.random((48, 1)) < 0.5
+    released = members * np.linspace(1, 2, 12) + 0.1 * generator.normal(size=(48, 12))
+    ratios = fit_response(released[:32], members[:32], np.full((1, 3), scale), few=True).ratios(released[32:])
+    assert np.isfinite(ratios).all()
+    assert ratios[members[32:]].min() > ratios[~members[32:]].max()
