@@ -192,7 +192,7 @@ def test_ctrl_c_keeps_what_is_finished_and_the_audit_goes_on_without_ray(cluster
     process, command, hold = start_held(out, cluster, tmp_path)
     process.send_signal(signal.SIGINT)
     said = finish(process, 3)
-    assert re.search(r"audit: interrupted: \d+ of 12 runs are finished .* run the same command again", said)
+    assert re.search(r"audit: interrupted: .*12 runs.* run the same command again", said)
     assert "Traceback" not in said
     wait_for(lambda: not any(map(computing, cluster.workers)), LONG)
     hold.unlink()
