@@ -167,7 +167,7 @@ def test_table_of_groups_against_cells() -> None:
     ]  # fmt: skip
     assert table.rows[1][0] == "large"
     assert table.rows[1][1].startswith("ε ≥ ")
-    assert table.rows[1][2:4] == ("28", "1.00")
+    assert table.rows[1][2:4] == ("28", "1.000")
 
 
 def test_what_a_report_says_of_groups_names_the_small_ones() -> None:
