@@ -4,7 +4,7 @@
     seed = 0
 
     [[guarantee]]                       # is (ε, δ)-DP refuted?
-    name = "ndpdc at the door"
+    name = "transcript of ndpdc"
     method = "ndpdc"                    # or "my_module:my_condenser"
     level = "transcript"                # or "set", "model"; unless given, transcript where there is a door, else set
     epsilon = 1.0                       # or claim = "gaussian:sigma=2,rate=.5,steps=10", "gdp:1.2", "laplace:1"
