@@ -1,6 +1,6 @@
 """Controls of audits with few records in doubt (docs/results.md):
 
-    PYTHONPATH=.:tests python tests/calibration/audited_controls.py RESULTS.jsonl
+    PYTHONPATH=.:tests python tests/calibration/audited_controls.py RESULTS.jsonl [part of a control's name …]
 
 1. shuffled: the sets of a real condensation of digits, attacked 200 times with labels independent of membership.
 2. ignores its data: 200 audits of sets that are noise.
@@ -93,10 +93,12 @@ CONTROLS: dict[str, tuple[float, Callable[[], Iterator[Callable[[], float]]]]] =
 }
 
 
-def main(path: Path) -> None:
+def main(path: Path, parts: list[str]) -> None:
     kept: list[dict[str, Any]] = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     done = {(row["control"], row["number"]) for row in kept}
     for control, (_, computations) in CONTROLS.items():
+        if parts and not any(part in control for part in parts):
+            continue
         for number, compute in enumerate(computations()):
             if (control, number) in done:
                 continue
@@ -105,10 +107,11 @@ def main(path: Path) -> None:
                 file.write(json.dumps(kept[-1]) + "\n")
     print("| control | audits | certified ε above the truth | allowed (99.9%) | largest |\n|---|---|---|---|---|")
     for control, (truth, _) in CONTROLS.items():
-        found = [row["lower"] for row in kept if row["control"] == control]
+        if not (found := [row["lower"] for row in kept if row["control"] == control]):
+            continue
         above = sum(lower > truth for lower in found)
         print(f"| {control} | {len(found)} | {above} | {binom.ppf(0.999, len(found), 0.05):.0f} | {max(found):.2f} |")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2:])
