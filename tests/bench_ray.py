@@ -50,7 +50,9 @@ def main() -> None:
                 taken[kind].append(seconds)
                 digests.add(digest)
     assert len(digests) == 1, "the executors disagree"
-    print(f"`audit lira {' '.join(options)}`, {rounds} rounds, load {os.getloadavg()[0]:.1f} at the end; scores equal\n")
+    print(
+        f"`audit lira {' '.join(options)}`, {rounds} rounds, load {os.getloadavg()[0]:.1f} at the end; scores equal\n"
+    )
     print("| executor | seconds of each round | median | against local |\n|---|---|---|---|")
     local = statistics.median(taken["local workers"])
     for kind, seconds in taken.items():

@@ -15,6 +15,7 @@ import msgspec
 from audit.engine.pages import keep_record
 from audit.engine.store import RunDirectory
 from audit.engine.where import Where
+from audit.games.membership.resolve import resolve_config
 from audit.games.run import run
 from audit.specs.membership import Lira, Membership
 from condensers.plugins import directory_part
@@ -36,7 +37,13 @@ class PlannedCell:
 def run_cells(
     asked: Sequence[PlannedCell], where: Where, say: Callable[[str], None]
 ) -> list[tuple[GridCell, schema.Report]]:
-    """Run or resume the audits in turn, equal ones once; their cells and records in the same order."""
+    """Run or resume the audits in turn, equal ones once; their cells and records in the same order.
+
+    All specifications are checked before the first audit starts, so that a size that is not possible costs no work.
+    """
+    say(f"checking {len(asked)} cells")
+    for spec in {cell.spec.to_json(): cell.spec for cell in asked}.values():
+        resolve_config(spec, where.data_root)
     found: dict[str, schema.Report] = {}
     for number, cell in enumerate(asked, start=1):
         key = cell.spec.to_json()

@@ -1,8 +1,8 @@
 """Sweeps: LiRA over sizes, one at a time, and the power law that describes all cells at once.
 
 d′ is the distance between the scores of members and of others in deviations, were both Gaussian of equal variance:
-AUC = Φ(d′/√2). The law says that ln d′ is linear in the logarithms of the sizes. It is fitted to the cells that it is
-drawn over: a summary with a residual, no prediction of its own. No bound rests on it.
+AUC = Φ(d′/√2). The law says that ln d′ is linear in the logarithms of the sizes. The curve is fitted to the cells that
+it is drawn over; how well it predicts is measured by leaving out one cell at a time. No bound rests on it.
 """
 
 from collections.abc import Callable, Sequence
@@ -44,9 +44,10 @@ def _at(spec: Sweep, axis: str, value: int, num_cells: int) -> Lira:
 
 def fit_law(cells: Sequence[GridCell]) -> Law | None:
     """The power law of all cells; a size that does not vary has no exponent. None where hardly a cell shows d′ > 0."""
-    distances = np.array([distance_of(cell.auc) for cell in cells])
+    apart = list({cell.digest: cell for cell in cells}.values())  # the cell in the middle stands on every axis
+    distances = np.array([distance_of(cell.auc) for cell in apart])
     kept = distances > SMALLEST_DISTANCE
-    sizes = {axis: np.log([cell.size(axis) for cell in cells]) for axis in AXES}
+    sizes = {axis: np.log([cell.size(axis) for cell in apart]) for axis in AXES}
     varied = [axis for axis in AXES if len(set(sizes[axis][kept].tolist())) > 1]
     if kept.sum() < 2 or not varied:
         return None
@@ -59,7 +60,21 @@ def fit_law(cells: Sequence[GridCell]) -> Law | None:
         exponents={axis: float(value) for axis, value in zip(varied, solved[1:], strict=True)},
         spread=float(np.sqrt((left**2).sum() / free)) if free > 0 else None,
         num_cells=int(kept.sum()),
+        prediction_error=_prediction_error(columns, left),
     )
+
+
+def _prediction_error(columns: np.ndarray, left: np.ndarray) -> float | None:
+    """Root mean square error of ln d′ of a cell, predicted by the law of all others; None where no cell can be.
+
+    A residual over 1 − leverage is the error of the fit without that row. A cell of leverage 1 is one without which the
+    others do not determine the law.
+    """
+    leverage = np.einsum("ij,ji->i", columns, np.linalg.pinv(columns))
+    predictable = leverage < 1 - 1e-9
+    if not predictable.any():
+        return None
+    return float(np.sqrt(np.mean((left[predictable] / (1 - leverage[predictable])) ** 2)))
 
 
 def distance_of(auc: float) -> float:

@@ -56,13 +56,15 @@ class GridCell:
 class Law:
     """ln d′ = `constant` + Σ `exponents`·ln(size), by least squares over cells with d′ > 0, AUC = Φ(d′/√2).
 
-    `spread` is the root mean square of what it leaves of ln d′; None where there are no more cells than numbers.
+    `spread` is the standard deviation of what it leaves of ln d′; None where there are no more cells than numbers.
+    `prediction_error` is the root mean square error of ln d′ of a cell that is predicted from all others.
     """
 
     constant: float
     exponents: dict[str, float]
     spread: float | None
     num_cells: int
+    prediction_error: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,7 @@
 """What is said of grids of adversaries and of sweeps."""
 
 from collections.abc import Sequence
+from math import exp
 
 from reports.records.grid import GridCell, GridReport
 from reports.words.intervals import noted
@@ -27,8 +28,8 @@ DOUBT_NAMES = {"everybody": "all records", "audited": "audited records", "one-pe
 RANDOMNESS_NAMES = {"known": "randomness known", "unknown": "randomness unknown"}
 LAW_NOTE = (
     "d′ is the distance between the mean scores of members and non-members in standard deviations, so that "
-    "AUC = Φ(d′/√2) with Φ the normal distribution function. The power law was fitted to the cells that it is drawn "
-    "over; it summarises them and is not a prediction. No bound depends on it."
+    "AUC = Φ(d′/√2) with Φ the normal distribution function. The curve was fitted to the cells that it is drawn over. "
+    "No bound depends on it."
 )
 
 
@@ -145,4 +146,10 @@ def explain_law(report: GridReport) -> str:
         return "No power law was fitted: too few cells have an AUC above 0.5. More runs (--shadows) may show one."
     powers = ", ".join(f"{AXIS_NAMES[axis]} {value:+.2f}".replace("-", "−") for axis, value in law.exponents.items())
     left = "" if law.spread is None else f" The residuals of ln d′ have a standard deviation of {law.spread:.2f}."
-    return f"Fitted exponents of d′ over {count(law.num_cells)} cells: {powers}.{left} {LAW_NOTE}"
+    ahead = (
+        ""
+        if law.prediction_error is None
+        else " If each cell is predicted by the law of the others, d′ is typically wrong by a factor of "
+        f"{exp(law.prediction_error):.2f}."
+    )
+    return f"Fitted exponents of d′ over {count(law.num_cells)} cells: {powers}.{left}{ahead} {LAW_NOTE}"

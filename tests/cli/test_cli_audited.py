@@ -105,3 +105,9 @@ def test_specifications_of_grids_are_checked() -> None:
         Adversaries(doubt="nobody")
     with pytest.raises(BadConfig, match="choose with --randomness"):
         Adversaries(independent_randomness=True)
+
+
+def test_a_sweep_checks_every_cell_before_it_runs_one(run: Run, tmp_path: Path) -> None:
+    done = run("sweep", *SMALL, "--level", "set", "--over-records", "100,5000")
+    assert (done.code, "--records 5000" in done.err) == (2, True)
+    assert not list(tmp_path.glob("runs/*"))
