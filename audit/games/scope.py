@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 from reports.records import schema
@@ -31,7 +32,7 @@ def scope_of_report(report: schema.Report | VisualReport | AttributeReport) -> S
     members = game.num_records - audited * (1 - game.inclusion_probability)
     releases_network = game.public_randomness.startswith("none")
     return Scope(
-        dataset=report.dataset,
+        dataset=Path(report.dataset).name,  # of a file, without the folders of this machine
         members_per_class=members / game.num_classes if game.num_classes else None,
         ratio=None if releases_network else game.num_synthetic / members,
         steps=settings.get("iterations"),
@@ -46,7 +47,7 @@ def scope_of_worst_case(report: WorstCaseReport) -> Scope:
     """Of an audit of the worst case: the adversary chose the records; behind a door it knows the public randomness."""
     first = report.ledger[0]["group"] if report.ledger else None
     return Scope(
-        dataset=report.dataset,
+        dataset=Path(report.dataset).name,
         steps=sum(entry["count"] for entry in report.ledger if entry["group"] == first) or None,
         network=describe_network(report.config),
         randomness=KNOWN if report.ledger else UNKNOWN,

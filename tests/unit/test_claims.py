@@ -68,6 +68,10 @@ def test_mismatches_against_a_list_by_hand() -> None:
     assert find_mismatches(doubtful, DIGITS) == find_mismatches(ANYTHING, few) == ()
     assert describe_range(ANYTHING) == "any data set and any settings"
     assert describe_scope(DIGITS).startswith("digits, 90 members per class, r = 0.011, 300 steps, convnet")
+    large = replace(DIGITS, members_per_class=1025.0, steps=20_000, num_audited=500, num_records=10_500)
+    assert "500 of 10 500 records audited" in describe_scope(large)
+    assert ", 1 025 members per class" in describe_scope(large)
+    assert ", 20 000 steps, " in describe_scope(large)
 
 
 def test_a_ruling_outside_the_published_range_says_so(tmp_path) -> None:
