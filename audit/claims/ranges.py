@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from reports.records.scope import Scope
+from reports.records.scope import Scope, grouped
 
 Interval = tuple[float, float]
 
@@ -45,18 +45,19 @@ def find_mismatches(published: PublishedRange, tested: Scope) -> tuple[str, ...]
     for name, words in (("members_per_class", "members per class"), ("ratio", "r"), ("steps", "steps")):
         value, limits = getattr(tested, name), getattr(published, name)
         if value is not None and limits is not None and not limits[0] <= value <= limits[1]:
-            found.append(f"{words} {value:,.4g}, not {_between(limits, '', '')}")
+            found.append(f"{words} {grouped(value, '.4g')}, not {_between(limits, '', '')}")
     for name in ("network", "randomness"):
         value, expected = getattr(tested, name), getattr(published, name)
         if value is not None and expected is not None and value != expected:
             found.append(f"{name} {value}, not {expected}")
     if published.everybody_in_doubt and tested.num_audited is not None:
-        found.append(f"{tested.num_audited:,} of {tested.num_records:,} records in doubt, not every record")
+        counts = f"{grouped(tested.num_audited)} of {grouped(tested.num_records or 0)}"
+        found.append(f"{counts} records in doubt, not every record")
     return tuple(found)
 
 
 def _between(limits: Interval | None, before: str, after: str) -> str | None:
     if limits is None:
         return None
-    low, high = (f"{limit:,.6g}" for limit in limits)
+    low, high = (grouped(limit, ".6g") for limit in limits)
     return f"{before}{low if low == high else f'{low} to {high}'}{after}"

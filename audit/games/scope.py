@@ -57,8 +57,10 @@ def scope_of_worst_case(report: WorstCaseReport) -> Scope:
 def describe_network(settings: Mapping[str, Any]) -> str | None:
     """The feature extractor or kernel that a method matches with, in words; None where it has none."""
     if "kernel" in settings:
-        sizes = {"fc": f"{settings['hidden_layers']} hidden layers", "conv": f"{settings['blocks']} blocks"}
-        return f"{settings['kernel']} neural tangent kernel with {sizes[settings['kernel']]}"
+        name, number = (
+            ("hidden layer", settings["hidden_layers"]) if settings["kernel"] == "fc" else ("block", settings["blocks"])
+        )
+        return f"{settings['kernel']} neural tangent kernel with {number} {name}{'' if number == 1 else 's'}"
     if {"width", "depth"} <= set(settings):
         kind = settings.get("extractor", settings.get("kind", "convnet"))
         return f"{kind} of depth {settings['depth']} and width {settings['width']}"

@@ -35,13 +35,13 @@ def describe_audited(num_audited: int | None, num_records: int | None) -> str | 
     """Who was in doubt, where it was not everybody."""
     if num_audited is None or num_records is None:
         return None
-    counts = f"{_grouped(num_audited)} of {_grouped(num_records)}"
+    counts = f"{grouped(num_audited)} of {grouped(num_records)}"
     return f"{counts} records audited, all others in every run and known to the adversary"
 
 
-def _grouped(number: float) -> str:
-    """A whole number, its thousands separated as everywhere in reports."""
-    return f"{number:,.0f}".replace(",", " ")
+def grouped(number: float, digits: str = ".0f") -> str:
+    """A number, its thousands separated as everywhere in reports."""
+    return f"{number:,{digits}}".replace(",", " ")
 
 
 def describe_scope(scope: Scope) -> str:
@@ -49,9 +49,9 @@ def describe_scope(scope: Scope) -> str:
     parts = [
         scope.dataset,
         describe_audited(scope.num_audited, scope.num_records),
-        None if scope.members_per_class is None else f"{_grouped(scope.members_per_class)} members per class",
+        None if scope.members_per_class is None else f"{grouped(scope.members_per_class)} members per class",
         None if scope.ratio is None else f"r = {scope.ratio:.2g}",
-        None if scope.steps is None else f"{_grouped(scope.steps)} step{'' if scope.steps == 1 else 's'}",
+        None if scope.steps is None else f"{grouped(scope.steps)} step{'' if scope.steps == 1 else 's'}",
         scope.network,
         _RANDOMNESS[scope.randomness],
     ]

@@ -58,13 +58,13 @@ def test_mismatches_against_a_list_by_hand() -> None:
     )  # fmt: skip
     assert find_mismatches(published, DIGITS) == (
         "r 0.0111, not 0.002 to 0.01",
-        "steps 300, not 20,000",
+        "steps 300, not 20 000",
         "randomness known, not unknown",
     )
     assert find_mismatches(ANYTHING, DIGITS) == ()
     few = replace(DIGITS, num_audited=100, num_records=1797)
     doubtful = PublishedRange(everybody_in_doubt=True)
-    assert find_mismatches(doubtful, few) == ("100 of 1,797 records in doubt, not every record",)
+    assert find_mismatches(doubtful, few) == ("100 of 1 797 records in doubt, not every record",)
     assert find_mismatches(doubtful, DIGITS) == find_mismatches(ANYTHING, few) == ()
     assert describe_range(ANYTHING) == "any data set and any settings"
     assert describe_scope(DIGITS).startswith("digits, 90 members per class, r = 0.011, 300 steps, convnet")
