@@ -40,7 +40,7 @@ def privacy_losses(event: DpEvent, interval: float | None = None) -> list[pld.Pr
     return [_compose(branch, relation, interval) for branch in branches(event)]
 
 
-@lru_cache(maxsize=4)  # a claim, its curve and the noise that was calibrated for it ask for the same distribution
+@lru_cache(maxsize=24)  # a claim, its curve, the search for its noise and audits of other seeds ask for the same ones
 def _compose(branch: tuple[Leaf, ...], relation: str, interval: float | None) -> pld.PrivacyLossDistribution:
     largest = branch_epsilon(branch, relation, NEGLIGIBLE)
     if not largest <= MAX_LOSS:
