@@ -1,8 +1,8 @@
 """Time of one audit with local workers and with Ray, in turns on one machine: what Ray costs besides its start.
 
-`python tests/bench_ray.py [ROUNDS] [OPTION …]` with options of `audit lira` (default: --method dm --shadows 256). Prints
-Markdown for docs/cluster.md. "A running cluster" is a head without places for tasks and two worker nodes with one place
-each, as separate processes, so that both executors have two workers.
+`python tests/bench_ray.py [ROUNDS] [OPTION …]` with options of `audit lira` (default: --method dm --shadows 256).
+Prints Markdown for docs/cluster.md. "A running cluster" is a head without places for tasks and two worker nodes with
+one place each, as separate processes, so that both executors have two workers.
 """
 
 import hashlib
