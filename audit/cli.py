@@ -60,7 +60,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "audit.commands.grids:adversaries",
         "Grid of adversaries: known randomness, records in doubt, level.",
     ),
-    "sweep": ("audit.commands.grids:sweep", "LiRA while one size is varied: pool, records in doubt, steps, ipc or runs."),
+    "sweep": (
+        "audit.commands.grids:sweep",
+        "LiRA while one size is varied: pool, records in doubt, steps, ipc or runs.",
+    ),
     "report": ("audit.commands.report:report", "Redraw finished runs as PDF and HTML, or compare several runs."),
     "theory": ("audit.commands.theory:theory", "Test the propositions of Dong et al. by running the condenser."),
     "methods": ("audit.commands.methods:methods", "List the condensers and attacks with their settings."),
