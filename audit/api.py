@@ -148,12 +148,12 @@ def audit_models(
 ) -> "MembershipRecord":
     """Audit a training procedure of your own, without any condenser.
 
-    For each of `models` runs a fair coin decides for each of the `records` whether it is in; `train(members, run)`
+    In each of `models` runs a fair coin decides for each of the `records` whether it is a member. `train(members, run)`
     returns a model that was trained on the records where `members` (bool `[records]`) is true, and on none of the
-    others; `query(model)` returns a signal for every record, member or not: `[records]`, or `[records, queries]`.
+    others. `query(model)` returns a signal for every record, member or not: `[records]`, or `[records, queries]`.
     `signal` says what it is: "logit" (ln(p/(1 − p)) of the true label, or any number that is higher for better fitted
     records), "confidence" (p) or "loss" (−ln p). The attack ("lira", "rmia" or "loss") is fitted on all runs but the
-    last `test_runs` (default: a quarter; all runs for "loss", which learns from none) and tested on those. Draw the
+    last `test_runs` (default: a quarter; all runs for "loss", which is not fitted) and tested on those. Draw the
     randomness of a training from the number of its run. Other `fields` are those of `audit.Lira`: delta, confidence,
     claim, tries, groups, settings, shuffle_membership.
 
@@ -213,8 +213,8 @@ def bound_epsilon(
     With `unit="record"` a trial is a fair membership coin: `members` and `scores` are `[records]` of one run or
     `[runs, records]`, and the estimator is `one-run-dp` (`one-run` at delta 0) unless named. With `unit="run"` a trial
     is an independent run, `members` and `scores` are `[runs]`, and the estimator is `clopper-pearson`. The threshold is
-    chosen on a part of the trials and tested on the others. `tries` is the number of attacks that were tried at the
-    same claim; they share the error.
+    chosen on a part of the trials and tested on the others. `tries` is the number of attacks that were tried in
+    total; the bound is corrected for multiple testing.
 
     >>> import audit, numpy as np
     >>> coins = np.random.default_rng(0).random(2000) < 0.5

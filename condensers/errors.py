@@ -1,24 +1,24 @@
-"""The one tree of exceptions; the command line turns each into one line and an exit code.
+"""All exceptions of this project; the command line turns each into a one-line message and an exit code.
 
 AuditError
-├── BadInput        exit 2: the person can mend it; nothing was written
+├── BadInput        exit 2: the user can correct it; nothing was written
 │   ├── BadData     a data set, a score table or a file of weights is not what it should be
 │   └── BadConfig   a flag or a field of a configuration
-├── Incomplete      exit 3: interrupted or out of room; finished work is kept
-└── BrokenContract  exit 4: a method does what no private method may do
+├── Incomplete      exit 3: interrupted or out of disk space; finished work is kept
+└── BrokenContract  exit 4: a method breaks a rule that private methods must follow
 
-Any other exception is a fault of this program: exit 1.
+Any other exception is a bug in this program: exit 1.
 """
 
 
 class AuditError(Exception):
-    """Something to be told in one line. `exit_code` is what the command returns."""
+    """An error with a one-line message. `exit_code` is what the command returns."""
 
     exit_code = 1
 
 
 class BadInput(AuditError):
-    """The person can mend it: the message says the field, the value and what is allowed."""
+    """The user can correct it: the message names the field, the value and what is allowed."""
 
     exit_code = 2
 
@@ -32,12 +32,12 @@ class BadConfig(BadInput):
 
 
 class Incomplete(AuditError):
-    """The work stopped early; the same command goes on from there."""
+    """The work stopped early; the same command resumes it."""
 
     exit_code = 3
 
 
 class BrokenContract(AuditError):
-    """What a private method must keep, and did not; the message is the sentence that names it."""
+    """A private method broke a rule; the message is the sentence that names the rule."""
 
     exit_code = 4

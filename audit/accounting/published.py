@@ -121,7 +121,7 @@ METHODS: dict[str, Published] = {
         steps=_psg_steps,
         target_epsilon=10.0,
         images_per_class=10,
-        note="noise σC on the sum of clipped gradients, as the code has it, which runs R + 1 rounds and accounts for R",
+        note="noise σC on the sum of clipped gradients, as in the code, which runs R + 1 rounds and accounts for R",
     ),
     "dyn-psg": Published(
         source="Wu et al., Dynamic differential privacy-based dataset condensation",
@@ -132,9 +132,9 @@ METHODS: dict[str, Published] = {
         steps=lambda *_: 100_000,
         images_per_class=10,
         conversion="mironov",
-        note="the noise is scaled by the largest clipped norm in the batch, which the records decide: Proposition 1 "
-        "takes it for a constant and does not hold. What is computed is the claim, no guarantee. The batch is PSG's, "
-        "the paper gives none",
+        note="the noise is scaled by the largest clipped norm in the batch, which depends on the records: Proposition "
+        "1 treats it as a constant and does not hold. What is computed is the claim, not a guarantee. The batch size "
+        "is PSG's, because the paper states none",
     ),
     "dosser": Published(
         source="Zheng et al., Improving Noise Efficiency in Privacy-preserving Dataset Distillation",
@@ -144,13 +144,13 @@ METHODS: dict[str, Published] = {
         batch=50,
         steps=lambda *_: 10_000,
         private_share={"mnist": 0.8, "fashion-mnist": 0.8},
-        note="proved of the algorithm as written, not of the released code. On MNIST and FashionMNIST a fifth of "
-        f"(ε, δ) goes to the generator of auxiliary images and is added. {FROM_THE_CLOCK}; at one image per class "
+        note="proved for the algorithm as written, not for the released code. On MNIST and FashionMNIST a fifth of "
+        f"(ε, δ) is spent on the generator of auxiliary images and is added. {FROM_THE_CLOCK}; at one image per class "
         "(--ipc 1) its noise is fresh at every step instead",
         actual=Actual(
             reason="at one image per class, or without augmentation, the released code adds fresh noise at each of "
-            "200 000 optimisation steps to 10 000 stored sums: 20 visits of each on average, which together are worth "
-            "a noise multiplier of σ/√20",
+            "200 000 optimisation steps to 10 000 stored sums: 20 visits of each on average, which together are "
+            "equivalent to a noise multiplier of σ/√20",
             attained_by="a record whose clipped features have the clipping norm",
             noise_factor=20**-0.5,
             images_per_class=1,
@@ -159,14 +159,15 @@ METHODS: dict[str, Published] = {
     "dpmix": Published(
         source=ZHENG_LI
         + ", section IV, after Lee et al., Synthesizing Differentially Private Datasets using Random Mixing",
-        theorem="none at hand",
+        theorem="none available",
         status="assumed",
         sampling="fixed size",
         batch=50,
         steps=lambda images_per_class, _: images_per_class,
         noise_multiplier=0.5**0.5,
-        note="read as: one mixture of 50 records per synthetic image and class out of the whole set; noise multipliers "
-        "σ_X = σ_Y = 1 for image and label, released together, which is 1/√2. No ε is printed for these values",
+        note="interpreted as: one mixture of 50 records per synthetic image and class out of the whole set; noise "
+        "multipliers σ_X = σ_Y = 1 for image and label, released together, which is 1/√2. No ε is printed for these "
+        "values",
     ),
     "dp-merf": Published(
         source=PSG_PAPER,
@@ -205,7 +206,7 @@ METHODS: dict[str, Published] = {
         steps=lambda *_: 12_000,
         target_epsilon=1.0,
         images_per_class=1,
-        note="the claim is that of Poisson samples; the released code takes slices of shuffled epochs, and on MNIST "
+        note="the claim assumes Poisson samples; the released code uses slices of shuffled epochs, and on MNIST "
         "its images start from real records, which no accounting covers",
     ),
     "dp-sinkhorn": Published(
@@ -218,9 +219,9 @@ METHODS: dict[str, Published] = {
         noise_multiplier=1.1,
         conversion="mironov",
         printed={"mnist": 10.0},
-        printed_by="DP-Sinkhorn: the target of the commands in its README, which 3000 epochs reach or stop short of",
-        note="as many images are generated as the Poisson sample has records, so that each release tells the size of "
-        "its sample, on which the amplification counts. On FashionMNIST --sigma 0.9 --steps 1820000",
+        printed_by="DP-Sinkhorn: the target of the commands in its README, which 3000 epochs may not reach",
+        note="as many images are generated as the Poisson sample has records, so each release reveals the size of its "
+        "sample, which amplification by sampling assumes to be hidden. For FashionMNIST: --sigma 0.9 --steps 1820000",
     ),
     "gs-wgan": Published(
         source=PSG_PAPER,
@@ -233,11 +234,11 @@ METHODS: dict[str, Published] = {
         conversion="mironov",
         printed={"mnist": 10.0, "fashion-mnist": 10.0},
         printed_by=f"{PSG_PAPER}, of the default configuration of GS-WGAN's repository, whose script computes it",
-        note="the claim accounts for the 32 gradients of one draw as for 32 draws of their own",
+        note="the claim accounts for the 32 gradients of one draw as if they came from 32 separate draws",
         actual=Actual(
             reason="one draw of a discriminator releases all 32 gradients: 20 000 draws of a joint release",
-            attained_by="a record with which all 32 gradients of its discriminator turn round, where those of the "
-            "other discriminators are what they are without it",
+            attained_by="a record that reverses all 32 gradients of its discriminator and leaves those of the other "
+            "discriminators unchanged",
             sampling="shards, gradients together",
         ),
     ),
@@ -256,10 +257,10 @@ METHODS: dict[str, Published] = {
         note="accounted with σ·C = 1.232, where the noise multiplier is σ = 1.12. The supplementary C.4 of PSG, which "
         "runs DP-CGAN as a baseline, prints σ = 2.1 and 30 000 iterations and no ε",
         actual=Actual(
-            reason="four tensors, each clipped to C on its own, so that the sensitivity of the whole is 2C, under "
-            "noise of deviation σC",
-            attained_by="a record whose gradient has the norm C in each of the four tensors, where batches are Poisson "
-            "samples, as is accounted (they are slices of shuffled epochs)",
+            reason="each of four tensors is clipped to C separately, so the sensitivity of the whole gradient is 2C, "
+            "with noise of standard deviation σC",
+            attained_by="a record whose gradient has the norm C in each of the four tensors, if batches are Poisson "
+            "samples, as is accounted (the code uses slices of shuffled epochs)",
             noise_factor=0.5,
         ),
     ),

@@ -122,6 +122,6 @@ def effect_is_of_order(evidence: Sequence[Evidence], significance: float) -> Rul
         verdict="CONTRADICTED" if low > -1 else "NOT CONTRADICTED",
         figures=f"for n from {sizes[0]} to {sizes[-1]}, exponent of n: {exponents.mean():.2f} [{low:.2f}, {high:.2f}] "
         f"over {len(found)} seeds with {len(found[0].norms)} left-out records each, claimed −1; mean change of the set "
-        f"{means}. The set is measured, not the law of what is trained on it; larger n may behave otherwise, and an "
-        "order in n is no bound for any one n",
+        f"{means}. The set is measured, not the distribution of what is trained on it; larger n may behave "
+        "differently, and an order in n is not a bound for any particular n",
     )

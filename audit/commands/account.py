@@ -13,7 +13,7 @@ WITHOUT_EXPONENT = 1e-4  # the least number that is written without a power of t
 
 @click.command(short_help="Analytic epsilon of a method or a mechanism (RDP and PLD).")
 @with_fields(Account)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def account(as_json: bool, **flags: Any) -> None:
     """Compute the epsilon that a mechanism's proof guarantees at a given delta, by RDP and by PLD.
 

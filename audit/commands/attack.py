@@ -53,7 +53,7 @@ def lira(**flags: Any) -> int:
 def rmia(**flags: Any) -> int:
     """Run robust membership inference (RMIA, Zarifzadeh et al.), which needs few shadow condensations.
 
-    Takes the options of `audit lira`, --scores among them. --set attack.online=false selects the offline variant.
+    Takes the same options as `audit lira`, including --scores. --set attack.online=false selects the offline variant.
     """
     return _run(build(Rmia, flags), flags)
 

@@ -17,9 +17,13 @@ MOST_SHADOWS, MOST_STEPS = 4096, 100_000
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:N or mps.")
 @click.option("--shadows", type=int, default=64, show_default=True, help="Runs computed together.")
 @click.option(
-    "--steps", type=int, default=3, show_default=True, help="Number of timed steps; more give steadier figures."
+    "--steps",
+    type=int,
+    default=3,
+    show_default=True,
+    help="Number of timed steps; more steps give more stable figures.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def bench(device: str, shadows: int, steps: int, as_json: bool) -> None:
     """Time condensers, victims and scoring on this machine and print a table in Markdown.
 
@@ -46,7 +50,7 @@ def describe(measured: "Bench") -> str:
         f"device {measured.device}, {measured.threads} thread, load {measured.load:.1f} at the start; "
         f"a product of two 2048² matrices: {measured.gigaflops:.0f} GFLOP/s",
         "",
-        "| what | each | one by itself | ratio |",
+        "| what | together | one at a time | ratio |",
         "|---|---|---|---|",
     ]
     return "\n".join([*lines, *(_line(row) for row in measured.rows)])

@@ -26,7 +26,7 @@ MOST_SEED = 1 << 62  # each test counts on from it
     type=int,
     default=3,
     show_default=True,
-    help="Seed of all random numbers. The attack on sets was designed while looking at seed 0.",
+    help="Seed of all random numbers. Seed 0 was used to design the attack on sets.",
 )
 @with_workers
 @click.option(

@@ -23,7 +23,9 @@ from condensers.errors import BadConfig
     metavar="N|FILE",
     help="Audit this many records, drawn class by class, or those listed in a file; all others are in every set.",
 )
-@click.option("--seed", type=int, help="Draw from this seed, to repeat an example. Default: operating-system entropy.")
+@click.option(
+    "--seed", type=int, help="Draw the coins from this seed, to repeat an example. Default: operating-system entropy."
+)
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="File for the coins; must not exist yet.")
 @click.option(
     "--export",
@@ -31,7 +33,7 @@ from condensers.errors import BadConfig
     help="Also write the members of each set (x and y) as .npz into this folder.",
 )
 @click.option("--data-root", type=click.Path(path_type=Path), help="Folder that holds data sets.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def coins(**flags: Any) -> int:
     """Draw a fair coin for every record and set, to choose which records somebody else condenses.
 

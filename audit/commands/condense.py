@@ -14,7 +14,7 @@ from audit.specs.options import build, with_fields
 @click.command()
 @with_fields(Condense)
 @click.option(
-    "--out", type=click.Path(path_type=Path), required=True, help="Folder for the release; must not hold one yet."
+    "--out", type=click.Path(path_type=Path), required=True, help="Folder for the release; must not contain one yet."
 )
 @click.option("--data-root", type=click.Path(path_type=Path), help="Folder that holds data sets.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")

@@ -19,7 +19,7 @@ from audit.specs.options import build, with_fields
               help="Folder for report.pdf, report.html, report.json and finished parts.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def continual(**flags: Any) -> int:
-    """Class-incremental learning in which every stage passes on a condensed set and no records.
+    """Train class-incrementally, where every stage passes on a condensed set instead of its records.
 
     After each stage a network is trained on the sets so far and tested on all classes seen so far. Finished parts are
     kept in --out: run the same command again to resume.

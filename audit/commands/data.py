@@ -19,7 +19,7 @@ from condensers.errors import BadConfig
 )
 @click.option("--records", type=int, help="With DATASET: load a class-balanced pool of this many records.")
 @click.option("--get", "wanted", metavar="NAME", help="Download a data set into the data root and verify its checksum.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def data(dataset: str | None, data_root: Path | None, records: int | None, wanted: str | None, as_json: bool) -> None:
     """List the data sets, whether they are installed and how to get them.
 

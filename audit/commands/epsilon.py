@@ -11,7 +11,7 @@ ESTIMATORS = (
 REFUTED = 4
 
 
-@click.command(short_help="Empirical epsilon of anyone's table of scores.")
+@click.command(short_help="Lower bounds on epsilon from the scores of any attack.")
 @click.argument("scores", type=click.Path(path_type=Path))
 @click.option("--score-column", default="score", show_default=True, help="Column of scores; higher means member.")
 @click.option("--member-column", default="member", show_default=True, help="Column of membership: true, false, 1 or 0.")
@@ -44,12 +44,16 @@ REFUTED = 4
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the split.")
 @click.option(
-    "--tries", type=int, default=1, show_default=True, help="Number of attacks, levels and records tried in total."
+    "--tries",
+    type=int,
+    default=1,
+    show_default=True,
+    help="Number of attacks, levels and records tried in total; bounds are corrected for multiple testing.",
 )
 @click.option("--rate", type=float, help="Claimed sampling rate, for the family bound.")
 @click.option("--steps", type=int, help="Claimed number of steps, for the family bound.")
 @click.option("--sigma", type=float, help="Claimed noise multiplier: tests the claim's whole trade-off curve.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def epsilon(
     scores: Path,
     score_column: str,

@@ -17,7 +17,7 @@ def ladder(**flags: Any) -> int:
     """Audit one method against increasingly strong adversaries and compare each bound with the analytic ε.
 
     At level transcript the method runs in the small configuration of `audit worst-case`, with its noise calibrated to
-    the same ε. Exit 4 if any level refutes the claim, finds a broken contract or other noise than claimed, or
+    the same ε. Exit 4 if any level refutes the claim, finds a broken contract or noise other than claimed, or
     certifies more than --fail-above; exit 3 if nothing could be tested at one of them.
     """
     spec, limits = build(Ladder, flags), check_limits(flags)

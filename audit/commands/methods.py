@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-OURS = "ours: condensers/, the method's file"
+OURS = "chosen here, in the method's file in condensers/"
 WIDTH = 118
 
 
@@ -15,7 +15,7 @@ WIDTH = 118
 @click.option(
     "--method", "name", metavar="NAME", help="Describe one condenser, with the source of every setting of its presets."
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def methods(name: str | None, as_json: bool) -> None:
     """List the condensers and attacks with their settings, defaults and presets.
 

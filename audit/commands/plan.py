@@ -51,7 +51,7 @@ COST_OPTIONS = ("dataset", "level", "ipc", "preset", "shard_runs", "settings")
 @with_workers
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True,
               help="Folder that holds run directories.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def plan(
     epsilon: float | None,
     delta: float,
@@ -139,13 +139,15 @@ def _describe_cost(cost: "Cost", nodes: int) -> str:
     largest = max(cost.unit_seconds, default=0.0)
     lines = [
         f"{cost.what}: {cost.num_units} shards of {_duration(largest)}; {_duration(cost.rest_seconds)} for the driver "
-        f"alone; {_duration(cost.processor_seconds)} of processors",
+        f"alone; {_duration(cost.processor_seconds)} of processor time",
         f"{'where':<16}{'workers':>8}{'time':>12}  memory",
         row("this machine", 1),
     ]
     if nodes > 1:
         lines.append(row(f"{nodes} nodes", nodes))
-    lines.append(f"measured in {cost.probe_seconds:.0f} s, on this machine as busy as it is now (docs/scale.md)")
+    lines.append(
+        f"estimated from a probe of {cost.probe_seconds:.0f} s, under the present load of this machine (docs/scale.md)"
+    )
     return "\n".join(lines)
 
 

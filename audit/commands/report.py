@@ -23,7 +23,7 @@ FORMATS = ("pdf", "html")
     "--show-records", is_flag=True, help="Show real images of exposed records and matches, which are private."
 )
 @click.option("--data-root", type=click.Path(path_type=Path), help="Folder of the data sets, for --show-records.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def report(
     run_directories: tuple[Path, ...],
     formats: str,

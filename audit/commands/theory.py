@@ -18,7 +18,7 @@ from audit.specs.theory import Theory
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("runs/theory"), show_default=True,
               help="Folder for report.pdf, report.html, report.json and finished condensations.")  # fmt: skip
 @click.option("--show-records", is_flag=True, help="Also draw images that started from real records.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def theory(**flags: Any) -> None:
     """Test the propositions of Dong et al. by running the condenser.
 

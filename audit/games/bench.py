@@ -94,13 +94,13 @@ def _rows(device: torch.device, shadows: int, steps: int, say: Callable[[str], N
 
         together = _per_step(lambda number: condense(number, shadows), steps, device) / shadows
         alone = _per_step(lambda number: condense(number, 1), steps, device)
-        what = f"{method}, ipc {ipc}, {side}×{side}: a shadow and step, {shadows} shadows together"
+        what = f"{method}, ipc {ipc}, {side}×{side}: per shadow and step, {shadows} shadows together"
         yield Row(what=what, seconds=together, alone=alone)
     say("victims")
     pool = _pool(28, device)
     together = _per_step(lambda epochs: _train(pool, shadows, epochs), steps, device) / shadows
     alone = _per_step(lambda epochs: _train(pool, 1, epochs), steps, device)
-    yield Row(what=f"victims: a run and epoch, {shadows} runs together", seconds=together, alone=alone)
+    yield Row(what=f"victims: per run and epoch, {shadows} runs together", seconds=together, alone=alone)
     say("scores")
     yield from _scoring()
 

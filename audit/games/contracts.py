@@ -109,7 +109,7 @@ class _ReplayingDoor(Door):
     def _again(self, requests: Any) -> Release:
         recorded = next(self._recorded, None)
         if recorded is None or _asked(recorded.requests) != _asked(requests):
-            raise BrokenContract("what it asks of the door depends on the records (contract: replay)")
+            raise BrokenContract("its requests to the door depend on the records (contract: replay)")
         return recorded
 
 
@@ -156,9 +156,9 @@ def _replay(
         if sentence:
             return ContractCheck(name=REPLAY, held=False, sentence=_sentence(sentence))
     if bool((first.initial_records >= 0).any()):
-        sentence = "It says that its images started from private records."
+        sentence = "The method states that its images were initialised with private records."
         return ContractCheck(name=REPLAY, held=False, sentence=sentence)
-    return _held(REPLAY, "Replayed releases in front of other records give the same output to the byte.")
+    return _held(REPLAY, "With the same releases and other records the output is byte-identical.")
 
 
 def _replayed(
@@ -173,12 +173,12 @@ def _replayed(
     except BrokenContract as error:
         return str(error)
     if next(left, None) is not None:
-        return "How often it asks the door depends on the records"
+        return "The number of its requests to the door depends on the records"
     if same_release(first, again, 0.0):
         return ""
     return (
-        "What it releases depends on the records around the door: replayed releases in front of other records give "
-        "another output"
+        "Its output depends on records that did not pass through the door: with the same releases and other records "
+        "the output is different"
     )
 
 
@@ -193,10 +193,10 @@ def _one_by_one(pool: Pool, releases: list[Release]) -> ContractCheck:
             said = _vectors_of_each(request, images, labels, release.per_run, len(release.sums))
             if said:
                 return ContractCheck(name=ONE_BY_ONE, held=said == _RANDOM or False, sentence=said)
-    return _held(ONE_BY_ONE, "The vector of a record is the same whoever else is in the batch.")
+    return _held(ONE_BY_ONE, "The vector of a record does not depend on the other records in the batch.")
 
 
-_RANDOM = "Its vectors draw from a global generator: that records are treated one by one was not examined."
+_RANDOM = "Its vectors use a global random generator, so it was not examined whether records are treated one by one."
 
 
 def _vectors_of_each(request: Request, images: Tensor, labels: Tensor, per_run: bool, num_runs: int) -> str:
@@ -213,7 +213,7 @@ def _vectors_of_each(request: Request, images: Tensor, labels: Tensor, per_run: 
     everybody = torch.arange(len(labels))
     whole = vectors(everybody)
     if not _close(whole, vectors(everybody)):
-        return "`vectors` is no function of the records: called again with the same ones it gives others (one by one)."
+        return "`vectors` is not a function of the records: a second call returns other vectors (contract: one by one)."
     if not _close(whole, vectors(everybody, seed=1)):
         return _RANDOM
     backwards = vectors(everybody.flip(0)).flip(-2)
@@ -231,11 +231,11 @@ def _groups(
 ) -> ContractCheck:
     alone = bench.condense(pool, members[2:3], runs[2:3], Door)
     if same_release(_row(together, 2), alone, TOLERANCE):
-        return _held(GROUPS, "A run by itself gives what it gives among others.")
+        return _held(GROUPS, "A run gives the same result alone as in a group.")
     return ContractCheck(
         name=GROUPS,
         held=False,
-        sentence="A run gives something else by itself than among others: every run is audited by itself.",
+        sentence="A run gives another result alone than in a group, so every run is audited alone.",
     )
 
 
@@ -257,7 +257,7 @@ def _ledger(bench: Bench, recorder: _DoorRecorder) -> ContractCheck:
     marked = any(_marked(release) for release in recorder.releases) or released != recorder.ledger
     if marked and not bench.method.plugin:
         return ContractCheck(
-            name=LEDGER, held=None, sentence="A variant as published, unsound by its own mark: measured, not checked."
+            name=LEDGER, held=None, sentence="This variant is marked as unsound: it is measured, but not checked."
         )
     if marked:
         sentence = "It asks the door for releases that are not accounted for, or whose noise depends on the records."
@@ -270,7 +270,7 @@ def _ledger(bench: Bench, recorder: _DoorRecorder) -> ContractCheck:
         return ContractCheck(
             name=LEDGER,
             held=False,
-            sentence=f"The plan, on which the noise is calibrated, is not what ran: planned {_told(planned)}; "
+            sentence=f"The plan, by which the noise is calibrated, differs from what ran: planned {_told(planned)}; "
             f"released {_told(released)}.",
         )
     return _held(LEDGER, "What was released, the ledger and the plan are the same.")
@@ -292,7 +292,7 @@ def _told(entries: Entries) -> str:
     """In a few words."""
     counts = ", ".join(
         f"{count} × σ {event.noise_multiplier:.4g} at rate {event.sampling.rate:.4g} of "
-        f"{'everybody' if event.group is None else f'class {event.group}'}"
+        f"{'all records' if event.group is None else f'class {event.group}'}"
         for event, count in entries[:3]
     )
     return counts + (f" and {len(entries) - 3} more" if len(entries) > 3 else "") if entries else "nothing"

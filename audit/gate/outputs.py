@@ -48,7 +48,7 @@ def as_markdown(gate: Gate, outcomes: tuple[Outcome, ...]) -> str:
         f"## Privacy: {verdict[exit_code(outcomes)]}",
         "",
         f"`{gate.path.name}`, a false alarm in fewer than {gate.false_alarm:g} of all builds "
-        f"(each test at {gate.significance:.2g}). Not refuted does not mean private: a stronger attack might.",
+        f"(each test at {gate.significance:.2g}). Not refuted does not mean private: a stronger attack might succeed.",
         "",
         "| outcome | what | why |",
         "|---|---|---|",

@@ -178,9 +178,7 @@ def _judge_figure(
         )
     else:
         status = "REGRESSED" if got_worse(metric, new, old, significance) else "NOT WORSE"
-        reason = (
-            f"{found}; recorded {_figure(metric, old.value)}; an alarm from {threshold(new, old, significance):.2g} on"
-        )
+        reason = f"{found}; recorded {_figure(metric, old.value)}; alarm at {threshold(new, old, significance):.2g}"
     return Outcome(
         name=f"{item.name}: {metric}",
         status=status,

@@ -9,7 +9,7 @@ false_alarm = 0.001
 seed = 0
 
 # A guarantee: (epsilon, delta)-DP of a private condenser. At level "transcript" the adversary chooses the records and
-# hears every noisy sum: the level that the theorem covers, and the strongest test. Your own condenser is
+# sees every noisy sum: the level that the theorem covers, and the strongest test. Your own condenser is
 # "my_module:my_condenser" (docs/adding-a-method.md).
 [[guarantee]]
 name = "ndpdc keeps epsilon 1"

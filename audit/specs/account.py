@@ -59,8 +59,8 @@ class Account(Spec, frozen=True, kw_only=True):
     sampling: Annotated[
         Literal["poisson", "fixed"],
         Meta(
-            description="With --gaussian. fixed: without replacement; a record is replaced, so the sensitivity is "
-            "twice the clip."
+            description="With --gaussian. fixed: samples of fixed size, where a record is replaced, so that the "
+            "sensitivity is twice the clipping norm."
         ),
     ] = "poisson"
     delta: Annotated[float, Meta(gt=0, lt=1, description="δ at which ε is computed.", extra={"least": LEAST_DELTA})] = (

@@ -40,14 +40,15 @@ class Attribute(Spec, frozen=True, kw_only=True):
     settings: fields.MethodSettings = msgspec.field(default_factory=dict)
     shadows: Annotated[Count, Meta(description="Number of condensations of random halves of the pool.")] = 64
     test_runs: Annotated[
-        Count | None, Meta(description="Runs on which the adversary is tested. Default: a quarter of them, at least 2.")
+        Count | None,
+        Meta(description="Runs on which the adversary is tested. Default: a quarter of all runs, at least 2."),
     ] = None
     public_draws: Annotated[
         int,
         Meta(
             ge=1,
             le=1000,
-            description="Number of groups of runs, each with its own networks and noise; intervals are over groups.",
+            description="Number of groups of runs, each with its own public randomness; intervals are over groups.",
         ),
     ] = 1
     delta: fields.Delta = 1e-5
@@ -56,7 +57,10 @@ class Attribute(Spec, frozen=True, kw_only=True):
     claim: fields.Claim = None
     epsilon: fields.TargetEpsilon = None
     independent_randomness: Annotated[
-        bool, Meta(description="Draw networks and noise for every run, as the papers do. Slower.")
+        bool,
+        Meta(
+            description="Draw new public randomness for every run, unknown to the adversary, as in the papers. Slower."
+        ),
     ] = False
     shuffle_membership: fields.ShuffleMembership = False
     seed: fields.Seed = 0

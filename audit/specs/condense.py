@@ -11,7 +11,7 @@ from condensers.errors import BadConfig
 
 
 class Condense(Spec, frozen=True, kw_only=True):
-    """All records condensed once, or those that a file of coins chose; a private method's noise is fresh every time.
+    """All records condensed once, or those that a file of coins chose. A private method draws fresh noise every time.
 
     >>> Condense(method="ndpdc", epsilon=1.0, formats=("npz", "pt")).command()
     'audit condense --method ndpdc --epsilon 1.0 --format npz,pt'
@@ -47,7 +47,8 @@ class Condense(Spec, frozen=True, kw_only=True):
     ] = ("all",)
     delta: fields.AccountedDelta = 1e-5
     seed: Annotated[
-        int, Meta(ge=0, le=(1 << 63) - 1, description="Seed of all random numbers except a release's noise.")
+        int,
+        Meta(ge=0, le=(1 << 63) - 1, description="Seed of all random numbers except the noise of a private release."),
     ] = 0
     device: fields.Device = "auto"
     compile: fields.Compile = "auto"

@@ -60,7 +60,7 @@ Audited = Annotated[
     str | int | None,
     Meta(
         description="Audit this many records, drawn class by class, or those listed in a file; all others are in every "
-        "run. Default: audit all.",
+        "run. If it is not set, all records are audited.",
         extra={"metavar": "N|FILE"},
     ),
 ]
@@ -101,11 +101,13 @@ Members = Annotated[
 ]
 Column = Annotated[
     tuple[int, ...],
-    Meta(description="With --members: N for the coins of set_N, once per --synthetic. Default: in order."),
+    Meta(description="With --members: N for the coins of set_N, once per --synthetic. Default: the columns in order."),
 ]
 Index = Annotated[
     tuple[int, ...],
-    Meta(description="Which set of a file that holds several, once per --synthetic. Default: the first."),
+    Meta(
+        description="Number of the set in a file that holds several, from 0, once per --synthetic. Default: the first."
+    ),
 ]
 Groups = Annotated[
     str | None,

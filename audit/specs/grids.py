@@ -23,7 +23,7 @@ AXES = {
 
 
 class Adversaries(Membership, frozen=True, kw_only=True):
-    """LiRA under adversaries who know more or less: randomness × who is in doubt × level.
+    """LiRA under a grid of adversaries: randomness known or not × records in doubt × level.
 
     >>> Adversaries(dataset="mnist", shadows=128).command()
     'audit adversaries --dataset mnist --shadows 128'
@@ -34,7 +34,7 @@ class Adversaries(Membership, frozen=True, kw_only=True):
     doubt: Annotated[
         str,
         Meta(
-            description="Which records are in doubt: everybody, audited, one-per-class, separated by commas.",
+            description="Records in doubt: everybody (all), audited (see --audited), one-per-class; comma-separated.",
             extra={"metavar": "WHO,…"},
         ),
     ] = ",".join(DOUBTS)
@@ -62,7 +62,7 @@ class Adversaries(Membership, frozen=True, kw_only=True):
 
 
 class Sweep(Membership, frozen=True, kw_only=True):
-    """LiRA over sizes, one at a time, all others as given: the law behind single figures.
+    """LiRA while one size at a time is varied and all others are kept, with a power law fitted to the results.
 
     >>> Sweep(level="set", over_steps="100,300").command()
     'audit sweep --level set --over-steps 100,300'

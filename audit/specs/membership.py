@@ -33,7 +33,8 @@ class Membership(Spec, frozen=True, kw_only=True):
     settings: Settings = msgspec.field(default_factory=dict)
     shadows: Annotated[Count, Meta(description="Number of condensations of random halves of the pool.")] = 256
     test_runs: Annotated[
-        Count | None, Meta(description="Runs on which the attack is tested. Default: a quarter of them; all for loss.")
+        Count | None,
+        Meta(description="Runs on which the attack is tested. Default: a quarter of all runs; all for loss."),
     ] = None
     fit_runs: Annotated[
         Count | None, Meta(description="Fit the attack on only this many of the other runs. Default: all of them.")
@@ -50,7 +51,7 @@ class Membership(Spec, frozen=True, kw_only=True):
         Meta(
             ge=1,
             le=1000,
-            description="Number of groups of runs, each with its own networks and noise; intervals are over groups.",
+            description="Number of groups of runs, each with its own public randomness; intervals are over groups.",
         ),
     ] = 1
     bits: Annotated[
@@ -60,7 +61,7 @@ class Membership(Spec, frozen=True, kw_only=True):
     canaries: Annotated[
         str | None,
         Meta(
-            description="Plant canaries (mislabelled, outlier, blank, crafted), reported separately.",
+            description="Plant canaries (mislabelled, outlier, blank, crafted); they are reported separately.",
             extra={"metavar": "KIND:COUNT,…"},
         ),
     ] = None
@@ -73,7 +74,10 @@ class Membership(Spec, frozen=True, kw_only=True):
     claim: fields.Claim = None
     epsilon: fields.TargetEpsilon = None
     independent_randomness: Annotated[
-        bool, Meta(description="Draw networks and noise for every run, as the papers do. Slower.")
+        bool,
+        Meta(
+            description="Draw new public randomness for every run, unknown to the adversary, as in the papers. Slower."
+        ),
     ] = False
     shuffle_membership: fields.ShuffleMembership = False
     seed: fields.Seed = 0
@@ -137,7 +141,7 @@ class ReleasedSets(OwnModels, frozen=True, kw_only=True):
     known_randomness: Annotated[
         bool,
         Meta(
-            description="With --synthetic: state that it was made with the public randomness of --seed, which "
+            description="With --synthetic: state that the set was made with the public randomness of --seed, which "
             "the adversary knows."
         ),
     ] = False
@@ -217,7 +221,7 @@ class Compare(Membership, frozen=True, kw_only=True):
 
 
 class Ladder(Membership, frozen=True, kw_only=True):
-    """One method against adversaries who see more and more: model, set, transcript.
+    """One method against increasingly strong adversaries: model, set, transcript.
 
     >>> Ladder(method="ndpdc", epsilon=8.0).command()
     'audit ladder --method ndpdc --epsilon 8.0'

@@ -15,7 +15,7 @@ DISTANCES = ("l2", "lpips", "lpips-alexnet")
 
 
 class Visual(Spec, frozen=True, kw_only=True):
-    """The nearest real images of every synthetic one: how many of them are members?
+    """The nearest real images of every synthetic image, with a test of how many of them are members.
 
     >>> Visual(init="real", ipc=10).command()
     'audit visual --ipc 10 --init real'

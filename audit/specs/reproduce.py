@@ -13,7 +13,7 @@ SCALES = ("smoke", "reduced", "full")
 
 
 class Reproduce(Spec, frozen=True, kw_only=True):
-    """The published values of one item beside ours.
+    """One table or figure of a paper: the published values compared with ours.
 
     >>> Reproduce(item="dong/table-2", scale="reduced").command()
     'audit reproduce dong/table-2 --scale reduced'

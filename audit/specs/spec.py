@@ -51,7 +51,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:12]
 
     def command(self) -> str:
-        """The command line that asks for this again, without a digit lost. Defaults are left out."""
+        """The equivalent command line, with all digits of every number. Defaults are left out."""
         words = ["audit", self.COMMAND]
         for name, hint in fields_of(type(self)):
             value = getattr(self, name)
@@ -61,9 +61,9 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return shlex.join(words)
 
     def to_json(self) -> str:
-        """Canonical: every field, in the order of the alphabet.
+        """Canonical JSON: every field, in alphabetical order.
 
-        Fields whose annotation says `omit_default` were added later: they are left out where nobody asked for them, so
+        Fields whose annotation says `omit_default` were added later: they are left out unless they were set, so
         that older specifications keep their digests.
         """
         values = msgspec.to_builtins(self)
@@ -74,7 +74,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Read one back; one line for whatever is wrong with it."""
+        """Read a specification back. If it is invalid, the error has a one-line message."""
         try:
             return msgspec.json.decode(text, type=cls)
         except msgspec.ValidationError as error:
@@ -83,7 +83,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             raise BadConfig(f"{cls.COMMAND}: not JSON: {error}") from None
 
     def but(self, **changes: Any) -> Self:
-        """The same with some fields changed."""
+        """A copy with some fields changed."""
         return msgspec.structs.replace(self, **changes)
 
 

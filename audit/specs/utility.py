@@ -35,7 +35,9 @@ class Utility(Spec, frozen=True, kw_only=True):
             extra={"metavar": "FILE"},
         ),
     ] = ()
-    index: Annotated[int, Meta(ge=0, le=fields.MOST, description="Which set of a file that holds several.")] = 0
+    index: Annotated[
+        int, Meta(ge=0, le=fields.MOST, description="Number of the set in a file that holds several, from 0.")
+    ] = 0
     normalisation: fields.Normalisation = "auto"
     dataset: fields.Dataset = "digits"
     records: fields.Records = None

@@ -95,7 +95,7 @@ def test_unsound_claims_are_marked_in_words(account: Any) -> None:
     status, out, _ = account("--method", "dyn-psg", "--dataset", "cifar10", "--sigma", "5")
     assert status == 0
     assert "unsound" in out
-    assert "Proposition 1 takes it for a constant and does not hold" in out
+    assert "Proposition 1 treats it as a constant and does not hold" in out
 
 
 def test_fresh_noise_of_dosser_is_told_where_its_code_has_it(account: Any) -> None:

@@ -73,7 +73,7 @@ def test_report_of_networks_trained_one_by_one_is_drawn_without_a_set(
         ("lira --set depth=9", "choose a smaller depth"),
         ("condense", "it can be attacked"),
         ("utility", "it can be attacked"),
-        ("visual", "there is nothing to look at"),
+        ("visual", "there are no images to compare"),
         ("ladder --epsilon 1", "audit worst-case"),
         ("compare", "compare attacks at level model"),
     ],

@@ -126,10 +126,10 @@ def describe_adversary(config: AttributeConfig) -> tuple[str, ...]:
     ]
     return (
         *kept,
-        "The adversary knows three quarters of the pool's records whole, and of the others the labels and the features "
-        f"that are not masked ({config.asked}); it does not know who was in the test runs. Each quarter is guessed in "
-        "turn.",
+        "The adversary knows three quarters of the records of the pool completely, and the labels and unmasked "
+        f"features of the others (masked: {config.asked}); it does not know which records were in the test runs. Each "
+        "quarter is guessed in turn.",
         "The adversary was fitted on the known records in the fit runs, and tested on the others in the test runs.",
-        "The bound and the ROC are those of somebody who also checks the guess: the gain of a record is a score of its "
-        "membership.",
+        "The bound and the ROC are for an adversary who can also check the guess: the gain of a record is used as a "
+        "membership score.",
     )

@@ -240,7 +240,7 @@ def asserted(foreign: Foreign) -> tuple[str, ...]:
     return (
         f"ASSERTED BY THE AUDITOR: {whose} was in each set by its own fair coin, tossed before the set was made "
         "and independently of everything else",
-        f"ASSERTED BY THE AUDITOR: of the records of the pool each set was made of its own members alone ({columns})",
+        f"ASSERTED BY THE AUDITOR: of the records of the pool, each set was made only from its own members ({columns})",
     )
 
 

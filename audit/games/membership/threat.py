@@ -18,8 +18,8 @@ def threat_model(config: AuditConfig) -> tuple[str, ...]:
         else "the network trained on the synthetic set (its confidences), not the set itself"
     )
     knows = (
-        "The adversary does not know the randomness of the training (initial network, samples, noise), which every run "
-        "draws anew."
+        "The adversary does not know the randomness of the training (initial network, samples, noise), which are drawn "
+        "anew in every run."
         if network
         else "The adversary does not know the networks, augmentations and starting noise of the audited condensation."
         if config.independent_randomness
@@ -46,7 +46,9 @@ def threat_model(config: AuditConfig) -> tuple[str, ...]:
         else ()
     )
     sees += (
-        "" if config.bits is None else f"; its pixels were cut to the data's range and rounded to {config.bits} bits"
+        ""
+        if config.bits is None
+        else f"; its pixels were clipped to the data's range and rounded to {config.bits} bits"
     )
     return (*told, f"Level {config.level}: the adversary sees {sees}.", knows, learns, *_in_doubt(config), *planted)
 

@@ -38,7 +38,7 @@ RANDOMNESS = "none: the auditor trained the models"
 ASSERTED = (
     "ASSERTED BY THE AUDITOR (--fair-coins): every record was in each test run by its own fair coin, tossed before the "
     "training and independently of everything else",
-    "ASSERTED BY THE AUDITOR: of these records each test model was trained on its own members alone",
+    "ASSERTED BY THE AUDITOR: of these records, each test model was trained only on its own members",
 )
 
 
@@ -157,7 +157,8 @@ def threat_model(config: ModelsConfig) -> tuple[str, ...]:
     )
     learns = (
         "The adversary knows all records with their labels, and the members and signals of "
-        f"{len(config.fit_runs)} other models (fit runs); it does not know who was in the tested models."
+        f"{len(config.fit_runs)} other models (fit runs); it does not know which records the tested models were "
+        "trained on."
         if config.fit_runs
         else "The adversary knows the records that it asks about and their labels; it has no model of its own."
     )

@@ -62,7 +62,7 @@ def examine_noise(kept: dict[str, Tensor], num_tries: int) -> NoiseTest:
     """All looks at what a recorder kept; `p_value` is corrected for the looks and for the other tries."""
     noise = kept["noise"].numpy()
     looks = {
-        "the law of the coordinates": _law(noise.ravel()),
+        "the distribution of the coordinates": _law(noise.ravel()),
         "the variance of a coordinate": float(kept["noise variance"]),
         "the length of a sum": _lengths(noise),
         "independence of requests and steps": _between_items(noise),

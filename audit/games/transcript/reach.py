@@ -51,6 +51,6 @@ def rehearse(experiment: Experiment, design: str, length: float, *, one_by_one: 
         typical = max(typical, ear.typical)
         found.append(seen)
     if not all(bool(tensor.isfinite().all()) for seen in found for tensor in seen):
-        return "what it releases is not finite there"
+        return "what the method releases is not finite"
     same = len(found[0]) == len(found[1]) and all(torch.equal(one, other) for one, other in zip(*found, strict=True))
     return "the canary does not reach the release" if same and typical < LEAST_LENGTH else ""

@@ -36,11 +36,11 @@ SEEN = {
     "transcript": "Level transcript: the adversary sees every noisy sum that the method computed from the records, "
     "and what it released.",
     "set": "Level set: the adversary sees the released set.",
-    "model": "Level model: the adversary sees a network that was trained on the released set, or released.",
+    "model": "Level model: the adversary sees a network that was trained on the released set, or the released network.",
 }
 KNOWN = (
     "It chose the neighbouring pools and knows all public randomness (networks, augmentations, first images).",
-    "It does not know the sampling and the noise, which every run draws anew.",
+    "It does not know the sampling and the noise, which are drawn anew in every run.",
 )
 INDEPENDENT = (
     "It chose the neighbouring pools. Every run draws all of its randomness anew, and the adversary knows none of it.",
@@ -110,7 +110,7 @@ class Prepared:
                 reason = rehearse(experiment, design, self.length, one_by_one=one_by_one)
             except BadConfig as error:
                 errors.append(error)
-                reason = f"it fails there: {error}"
+                reason = f"the method fails on it: {error}"
             if reason:
                 self.left_out[design] = reason
         if errors and len(errors) == len(experiment.designs):
@@ -157,7 +157,7 @@ def _measure(
         return _broken(experiment, (*checks, check), check, command)
     pairs = pairs_of(transcripts)
     if not pairs:
-        plan.left_out |= dict.fromkeys(plan.designs, "every score is the same number in all runs")
+        plan.left_out |= dict.fromkeys(plan.designs, "every score has the same value in all runs")
         return _nothing(experiment, checks, plan, command)
     say("testing")
     claimed, curve = claim_of(experiment, transcripts)
@@ -235,7 +235,7 @@ def _not_examined(experiment: Experiment, plan: Prepared | None, noise: bool) ->
     else:
         left.append("levels set and transcript" if experiment.method.private else "level set")
     if experiment.method.private and not noise:
-        left.append("the law of the noise")
+        left.append("the distribution of the noise")
     return (*left, "other data, sizes and settings")
 
 
@@ -255,7 +255,7 @@ def _nothing(
         experiment,
         command,
         verdict="NOTHING TESTED",
-        verdict_reason=f"No canary could have shown anything at level {experiment.level}: {why}.",
+        verdict_reason=f"No canary could have been detected at level {experiment.level}: {why}.",
         contracts=checks,
         not_examined=_not_examined(experiment, plan, noise=False),
     )

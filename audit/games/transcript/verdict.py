@@ -105,12 +105,12 @@ def _ledger(transcripts: dict[str, Transcript]) -> Entries:
 def granted_family(entries: Entries) -> tuple[float, int] | str:
     """Sampling rate and steps of the one Poisson-subsampled Gaussian that repeats; or why that is not granted."""
     if any(event.noise_by != "clip" for event, _ in entries):
-        return "the noise depends on the records, so the mechanism is of no family that could be granted"
+        return "the noise depends on the records, so no family of mechanisms can be assumed"
     if any(isinstance(event.sampling, FixedSize) for event, _ in entries):
-        return "what PLD proves for samples of fixed size is not exact, so no lower bound may be read off it"
+        return "what PLD proves for samples of fixed size is not exact, so no lower bound can be derived from it"
     found = branches(ledger_event(entries))
     if len(found) != 1 or len(found[0]) != 1:
-        return "several mechanisms are composed, and the family bound speaks of one that repeats"
+        return "several mechanisms are composed, but the family bound is for a single repeated mechanism"
     ((leaf,),) = found
     return sampling_rate(leaf.event), leaf.count
 
@@ -126,7 +126,7 @@ def bound_all(
     evidence = transcripts[headline[0]].evidence(headline[1])
     family = "without a ledger no family of mechanisms is claimed" if ledger is None else granted_family(ledger)
     if experiment.claim and not isinstance(family, str):
-        family = "the claim was stated, so no family of mechanisms is granted"
+        family = "the claim was stated, so no family of mechanisms is assumed"
     if declared:
         plain = [bound_epsilon_clopper_pearson(evidence, **settings, choice=split)]
     else:

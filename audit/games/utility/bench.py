@@ -194,7 +194,7 @@ class Bench:
         for training, kept in zip(trainings, results, strict=True):
             found = Measurement.kept(kept)
             self._measured[training] = found
-            self._say(f"{wanted[training]}: {found.mean:.1%} ({found.seconds:.0f} s a network)")
+            self._say(f"{wanted[training]}: {found.mean:.1%} ({found.seconds:.0f} s per network)")
 
     def _match_all(
         self, wanted: Sequence[tuple[Candidate, str]], meter: Meter

@@ -141,20 +141,22 @@ def _split_notes(split: Split, released: list[SyntheticSet]) -> list[str]:
     notes = [
         f"Tested on the official test split, {test} records."
         if split.official
-        else f"Tested on a quarter of the records, {test}, drawn by a fixed key and kept from condensing."
+        else f"Tested on a quarter of the records, {test}, drawn with a fixed key and not condensed."
     ]
     for synthetic in released:
         several = f"; the file holds {synthetic.num_sets} sets" if synthetic.num_sets > 1 else ""
         notes.append(f"{synthetic.name}: pixels read as {synthetic.normalisation}{several}.")
         unseen = split.official or (synthetic.label or {}).get("held_out_quarter") is True
         if not unseen:
-            notes.append(f"{synthetic.name} may have seen the records it is tested on: its accuracy may be too high.")
+            notes.append(
+                f"{synthetic.name} may have been made from the records it is tested on: its accuracy may be too high."
+            )
     return notes
 
 
 def _recipe_notes(recipe: Recipe, enlarged: list[str], architectures: tuple[str, ...]) -> list[str]:
     notes = [
-        f"Sets above {WHOLE_RECIPE} images are trained for as many steps as one of {WHOLE_RECIPE}, but at least "
+        f"On sets above {WHOLE_RECIPE} images, networks train for as many steps as on {WHOLE_RECIPE}, but at least "
         f"{LEAST_PASSES} passes; FLOPs are those of convolutions and matrix products."
     ]
     if enlarged:

@@ -139,8 +139,8 @@ def summarise_visual(
         ),
         threat_model=(
             "Level set: the adversary sees the synthetic set itself, with its labels.",
-            "The adversary holds the records of the pool, members and non-members alike, and compares; it does not "
-            "know who was in, and it learns nothing from other runs.",
+            "The adversary has all records of the pool, members and non-members, and compares them with the set; it "
+            "does not know which of them are members, and it learns nothing from other runs.",
         ),
         weights=config.weights,
         config=asdict(config),

@@ -114,7 +114,7 @@ def summarise_released(
         game=replace(
             report.game,
             num_synthetic=len(foreign.sets[0].images),
-            public_randomness="that of whoever made the sets",
+            public_randomness="unknown: the sets were made by somebody else",
         ),
         threat_model=(first, "The sets were made by somebody else.", *rest),
     )

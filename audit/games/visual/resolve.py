@@ -38,7 +38,7 @@ def resolve_visual(spec: Visual, where: Where) -> Resolved:
 
 def _condensed(spec: Visual, where: Where) -> Resolved:
     method = get_method(spec.method)
-    require_set(method, "there is nothing to look at")
+    require_set(method, "there are no images to compare")
     changes = settings.own_settings(spec.settings)
     settings.check_changes(changes, {"": method.config})
     device = settings.resolve_device(spec.device)
