@@ -44,7 +44,8 @@ def _at(spec: Sweep, axis: str, value: int, num_cells: int) -> Lira:
 
 def fit_law(cells: Sequence[GridCell]) -> Law | None:
     """The power law of all cells; a size that does not vary has no exponent. None where hardly a cell shows d′ > 0."""
-    apart = list({cell.digest: cell for cell in cells}.values())  # the cell in the middle stands on every axis
+    # The cell in the middle stands on every axis, and under two names where a size is that of all records.
+    apart = list({tuple(map(cell.size, AXES)): cell for cell in cells}.values())
     distances = np.array([distance_of(cell.auc) for cell in apart])
     kept = distances > SMALLEST_DISTANCE
     sizes = {axis: np.log([cell.size(axis) for cell in apart]) for axis in AXES}

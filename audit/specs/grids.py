@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar
 from msgspec import Meta
 
 from audit.specs import fields
-from audit.specs.membership import MOST_SHADOWS, Membership
+from audit.specs.membership import MOST_SHADOWS, Membership, NoLevel, reject_level
 from condensers.errors import BadConfig
 from condensers.spelling import did_you_mean
 
@@ -30,6 +30,7 @@ class Adversaries(Membership, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar[str] = "adversaries"
+    level: NoLevel = "model"
     audited: fields.Audited = "200"
     doubt: Annotated[
         str,
@@ -51,6 +52,7 @@ class Adversaries(Membership, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        reject_level(self, "the grid has both levels; choose with --levels")
         if self.independent_randomness:
             raise BadConfig(
                 "--independent-randomness: the grid covers known and unknown randomness; choose with --randomness"

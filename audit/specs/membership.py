@@ -198,6 +198,17 @@ class Loss(OwnModels, frozen=True, kw_only=True):
     shadows: Annotated[Count, Meta(description="Number of condensations.", extra={"also": "--runs"})] = 10
 
 
+# Of audits that choose their levels otherwise: a level is rejected instead of ignored.
+NoLevel = Annotated[
+    Literal["model", "set", "generator"], Meta(description="Not an option of this audit.", extra={"hidden": True})
+]
+
+
+def reject_level(spec: Membership, instead: str) -> None:
+    if spec.level != "model":
+        raise BadConfig(f"--level {spec.level}: {instead}")
+
+
 class Compare(Membership, frozen=True, kw_only=True):
     """Several attacks and levels on the same condensations.
 
@@ -206,6 +217,7 @@ class Compare(Membership, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar[str] = "compare"
+    level: NoLevel = "model"
     attacks: Annotated[
         str | None,
         Meta(
@@ -216,6 +228,7 @@ class Compare(Membership, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        reject_level(self, "the levels are part of --attacks, for example --attacks lira:set,rmia:set")
         for entry in () if self.attacks is None else self.attacks.split(","):
             check_name("--attacks", entry.strip().partition(":")[0], attacks, "attack")
 
@@ -228,10 +241,15 @@ class Ladder(Membership, frozen=True, kw_only=True):
     """
 
     COMMAND: ClassVar[str] = "ladder"
+    level: NoLevel = "model"
     trials: Annotated[
         Annotated[int, Meta(ge=100, le=100_000_000)] | None,
         Meta(description="Runs at level transcript. Default: that of `audit worst-case`."),
     ] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        reject_level(self, "a ladder runs all levels; for one of them use audit lira --level or audit worst-case")
 
 
 def as_lira(spec: Membership, **changes: Any) -> Lira:

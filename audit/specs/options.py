@@ -73,7 +73,7 @@ def _option(spec: type[Spec], name: str, hint: Any) -> Callable[[Command], Comma
     said = next((meta.description for meta in meta_of(hint) if meta.description), None)
     extra, option = extra_of(hint), option_of(name, hint)
     words = [option, *([extra["also"]] if "also" in extra else []), name]
-    shown: dict[str, Any] = {"help": said, "metavar": extra.get("metavar")}
+    shown: dict[str, Any] = {"help": said, "metavar": extra.get("metavar"), "hidden": extra.get("hidden", False)}
     if kind is bool and default:
         return click.option(f"{option}/--no-{option[2:]}", name, default=True, show_default=True, help=said)
     if kind is bool:

@@ -11,6 +11,7 @@ import pytest
 from test_cli_attack import Run, inline, run
 
 from audit.specs.grids import Adversaries, Sweep
+from audit.specs.membership import Compare, Ladder, Membership
 from audit.specs.options import parse
 from condensers.errors import BadConfig
 
@@ -111,3 +112,10 @@ def test_a_sweep_checks_every_cell_before_it_runs_one(run: Run, tmp_path: Path) 
     done = run("sweep", *SMALL, "--level", "set", "--over-records", "100,5000")
     assert (done.code, "--records 5000" in done.err) == (2, True)
     assert not list(tmp_path.glob("runs/*"))
+
+
+@pytest.mark.parametrize("kind", [Adversaries, Compare, Ladder])
+def test_a_level_that_would_be_ignored_is_rejected(kind: type[Membership]) -> None:
+    with pytest.raises(BadConfig, match=r"^--level set: "):
+        kind(level="set")
+    assert "--level " not in kind(method="ndpdc").command()
