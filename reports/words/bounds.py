@@ -41,8 +41,15 @@ CONTROL_NOTE = (
 )
 REPEAT_NOTE = "The same command, version and seed give the same report:"
 CHECKSUM_SHOWN = 16  # characters; report.json has all of them
-NOT_SETTINGS = ("versions", "weights", "left_out", "audited_records", "enumerated")  # said elsewhere in the report
+# Said elsewhere in the report, or listed among the settings of the method.
+NOT_SETTINGS = ("versions", "weights", "left_out", "audited_records", "enumerated", "changes")
 _OF_VICTIMS = ("victim_config", "queries")
+_ESTIMATORS = {
+    "one-run-dp": "the one-run bound of Mahloujifar et al. (2024), computed for (ε, δ)-differential privacy",
+    "one-run": "the one-run bound of Steinke et al. (2023)",
+    "clopper-pearson": "the ratio of the error rates with Clopper–Pearson limits",
+}
+_NAMES = {"paper-style": "ln(TPR/FPR)"}
 
 
 def headline(bound: EpsilonBound, claim: Claim | None) -> str:
@@ -137,15 +144,35 @@ def explain_accountants(claim: Claim | None) -> str:
 
 def explain_headline(bound: EpsilonBound, *, resting: str = "verdict") -> str:
     """How the figure that the verdict, or what else, rests on was computed."""
-    text = f"The {resting} rests on one figure, computed by “{bound.estimator}”."
+    known = _ESTIMATORS.get(bound.estimator)
+    text = f"The {resting} rests on one figure, computed by “{bound.estimator}”{f': {known}' if known else ''}."
     if bound.threshold_choice:
         text += f" Thresholds: {bound.threshold_choice.rstrip('.')}."
     if bound.counts:
-        counted = [f"{name.replace('_', ' ')} {count(value)}" for name, value in sorted(bound.counts.items())]
-        text += f" Counts: {', '.join(counted)}."
+        text += f" {_say_counts(bound.counts)}"
     if bound.num_tries > 1:
         text += f" The error probability is divided among {bound.num_tries} tests."
     return text
+
+
+def _say_counts(counts: Mapping[str, int]) -> str:
+    """Guesses about coins, or errors of runs, in a sentence."""
+    said = {name: count(value) for name, value in counts.items()}
+    match said:
+        case {"coins": coins, "guesses": guesses, "correct": correct, "positive_guesses": yes, "negative_guesses": no}:
+            return (
+                f"The attack guessed {guesses} of {coins} coins, {yes} as members and {no} as non-members, and "
+                f"{correct} of these guesses were right."
+            )
+        case {"coins": coins, "guesses": guesses, "correct": correct}:
+            return f"The attack guessed {guesses} of {coins} coins, and {correct} of these guesses were right."
+    counted = [f"{value} {name.replace('_', ' ')}" for name, value in sorted(said.items())]
+    return f"Counts: {', '.join(counted)}."
+
+
+def name_estimator(bound: EpsilonBound) -> str:
+    """As tables and figures call it."""
+    return _NAMES.get(bound.estimator, bound.estimator)
 
 
 def describe_kind(bound: EpsilonBound) -> str:
