@@ -59,7 +59,9 @@ def small(value: float, digits: int = 3) -> str:
 def rough(value: float, digits: int = 2) -> str:
     """Of any size to a few digits: 3.1e9 as 3.1·10⁹, 0.000173 as 1.7·10⁻⁴."""
     rounded = float(f"{value:.{digits}g}")
-    return _as_power(rounded) if abs(rounded) >= 1e5 else small(rounded)
+    if abs(rounded) >= 1e5:
+        return _as_power(rounded)
+    return count(int(rounded)) if rounded >= 1000 else small(rounded)
 
 
 def significant(value: float) -> str:

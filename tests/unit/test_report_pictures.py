@@ -12,6 +12,8 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 from test_report_simulation import simulate_report
 
+from reports.documents.blocks import Definitions, Heading, Prose
+from reports.documents.worst_case import WorstCaseMaterial, build_worst_case
 from reports.figures.canvas import Canvas, Plot
 from reports.figures.epsilon import epsilon_plot
 from reports.figures.scores import scores_plot
@@ -19,6 +21,7 @@ from reports.figures.style import house_style
 from reports.figures.theory import images_plot
 from reports.records.schema import EpsilonBound, Report
 from reports.records.scores import ScoreHistogram
+from reports.records.worst_case import ContractCheck, WorstCaseReport
 from reports.render.html import NARROW, WIDE, worded
 from reports.words import bounds, membership, rounding
 from reports.words.epsilon_rows import EpsilonRow, explain_bars, rows_of_bounds
@@ -99,12 +102,32 @@ def test_the_note_on_the_ratio_stands_only_where_the_ratio_does_against_record()
             "guessed 112 of 1\u202f600 coins, 80 as members and 32 as non-members, and 104 of these guesses",
         ),
         ({"coins": 10, "guesses": 4, "correct": 3}, "guessed 4 of 10 coins, and 3 of these guesses were right."),
-        ({"true_positives": 7, "false_negatives": 2}, "Counts: 2 false negatives, 7 true positives."),
+        (
+            {"true_positives": 7, "false_negatives": 2, "false_positives": 1, "true_negatives": 8},
+            "7 of 9 runs with the canary were detected and 1 of 9 runs without it were wrongly flagged.",
+        ),
     ],
 )
 def test_counts_are_said_in_words_against_text(counts: dict[str, int], said: str) -> None:
     bound: EpsilonBound = replace(audited().epsilon, counts=counts)
     assert said in bounds.explain_headline(bound)
+
+
+def test_a_broken_contract_speaks_of_no_runs_scores_or_bounds_against_blocks() -> None:
+    none = replace(audited().epsilon, lower=0.0, num_trials=0, ceiling=0.0, assumptions=("nothing was measured",))
+    broken = ContractCheck(name="ledger", held=False, sentence="Planned 4 × σ 3 at rate 0.25 of class 0.")
+    report = WorstCaseReport(
+        command="audit worst-case", method="m", verdict="CONTRACT BROKEN", verdict_reason=broken.sentence, epsilon=none,
+        bounds=(none,), claimed=None, tightness=None, tightness_reason="", attempts=(), canary_length=0.0,
+        canary_typical_length=0.0, ledger=(), config={}, class_sizes=(30.0, 30.0), num_trials=1000, seed=0,
+        threat_model=("the adversary chose the pools",), versions={}, digest="", run_directory="", contracts=(broken,),
+    )  # fmt: skip
+    blocks = build_worst_case(WorstCaseMaterial(report=report)).blocks
+    entries = dict(entry for block in blocks if isinstance(block, Definitions) for entry in block.entries)
+    assert entries["Runs"].startswith("None")
+    assert not {"Claimed", "Canary", "The bound assumes", "Other faults"} & set(entries)
+    assert any(isinstance(block, Prose) and "noise multiplier" in block.text for block in blocks)
+    assert not any(isinstance(block, Heading) and block.text == "All bounds" for block in blocks)
 
 
 def test_runs_of_an_attack_that_learns_from_none_against_text() -> None:
@@ -118,11 +141,20 @@ def test_what_was_changed_is_listed_once_against_settings() -> None:
     assert table.rows == (("method_config.iterations", "20"),)
 
 
+def test_settings_of_released_sets_only_where_there_are_some_against_settings() -> None:
+    given = {"synthetic": [], "index": 0, "normalisation": "auto", "seed": 0}
+    assert bounds.settings_table(given).rows == (("seed", "0"),)
+    assert len(bounds.settings_table(given | {"synthetic": ["set.npz"]}).rows) == 4
+    assert bounds.settings_table({"normalisation": "half"}).rows == (("normalisation", "half"),)
+
+
 def test_the_advantage_stands_beside_its_protocol_against_titles() -> None:
     assert [column.title for column in protocols_table(audited()).columns][:2] == ["protocol", "advantage"]
 
 
-@pytest.mark.parametrize(("value", "text"), [(1.6, "1.60"), (3.0, "3.00"), (102.4, "102"), (9.98e-4, "9.98·10⁻⁴")])
+@pytest.mark.parametrize(
+    ("value", "text"), [(1.6, "1.60"), (3.0, "3.00"), (102.4, "102"), (13000.0, "13\u202f000"), (9.98e-4, "9.98·10⁻⁴")]
+)
 def test_figures_of_a_column_keep_their_zeros_against_text(value: float, text: str) -> None:
     assert rounding.significant(value) == text
 
