@@ -52,5 +52,5 @@ def _rest(report: GridReport) -> tuple[Block, ...]:
         Code(text=report.command),
         Definitions(entries=repeat_entries(report.digest, report.versions, Run_directory=report.run_directory)),
         Details(summary="Run directories of the cells", blocks=(words.directories_table(report),)),
-        Details(summary="Specification", blocks=(settings_table(report.config),)),
+        Details(summary="Specification", blocks=(settings_table(words.used_settings(report)),)),
     )

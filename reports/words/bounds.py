@@ -239,7 +239,7 @@ def many_audits(bound: EpsilonBound) -> tuple[str, str]:
 
 def settings_table(config: Mapping[str, Any]) -> Table:
     """Every setting, but for what is said elsewhere, and those of victims or released sets where there were none."""
-    unused = _OF_VICTIMS if config.get("level") in ("set", "generator") else ()
+    unused: tuple[str, ...] = _OF_VICTIMS if config.get("level") in ("set", "generator") else ()
     if "synthetic" in config and not config["synthetic"]:
         unused += _OF_RELEASED
     entries = flatten({name: value for name, value in config.items() if name not in (*NOT_SETTINGS, *unused)})

@@ -16,6 +16,7 @@ from reports.documents.blocks import Definitions, Heading, Prose
 from reports.documents.worst_case import WorstCaseMaterial, build_worst_case
 from reports.figures.canvas import Canvas, Plot
 from reports.figures.epsilon import epsilon_plot
+from reports.figures.panel import say_distance
 from reports.figures.scores import scores_plot
 from reports.figures.style import house_style
 from reports.figures.theory import images_plot
@@ -176,3 +177,8 @@ def test_figures_of_a_column_have_the_same_decimals_against_text() -> None:
 )
 def test_options_stay_whole_and_nothing_else_is_markup_against_text(text: str, markup: str) -> None:
     assert str(worded(text)) == markup
+
+
+@pytest.mark.parametrize(("distance", "text"), [(2.0, "2.0"), (13.2, "13"), (102.4, "102"), (0.0, "≈ 0")])
+def test_distances_have_two_digits_and_no_exponent_against_text(distance: float, text: str) -> None:
+    assert say_distance(distance) == text
