@@ -75,7 +75,7 @@ def explain_adversaries(report: GridReport) -> tuple[str, ...]:
 
 
 def _auc(cell: GridCell) -> str:
-    return measured(cell.auc, cell.auc_interval)[0]
+    return f"{cell.auc:.3f}"  # as in the figure
 
 
 def _pairs(cells: Sequence[GridCell]) -> list[tuple[str, str, GridCell, GridCell]]:
