@@ -12,7 +12,7 @@ from reports.words.comparison import describe_rates
 def build_attacks(report: CompareReport) -> Document:
     """The curves, a row for each attack, how to repeat it."""
     best = sorted(report.entries, key=lambda entry: -entry.roc.auc)[:MOST_CURVES]
-    curves = [(entry.label, entry.roc) for entry in best]
+    curves = [(words.name_attack(entry), entry.roc) for entry in best]
     left_out = len(report.entries) - len(best)
     return Document(
         over="Privacy audits of a condensed data set",
@@ -39,7 +39,7 @@ def build_attacks(report: CompareReport) -> Document:
             Prose(text=REPEAT_NOTE),
             Code(text=report.command),
             Definitions(entries=repeat_entries(report.digest, report.versions, Run_directory=report.run_directory)),
-            Details(summary="Configuration", blocks=(settings_table(report.config),)),
+            Details(summary="Configuration", blocks=(settings_table(words.shared_settings(report)),)),
         ),
         source="Drawn from report.json, which holds all figures at full precision.",
     )

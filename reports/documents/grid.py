@@ -26,7 +26,7 @@ def _adversaries(report: GridReport) -> tuple[Block, ...]:
         Prose(text=words.explain_bounds(report), kind="lead"),
         Heading(text="Certified ε by adversary"),
         Figure(plot=adversaries_plot(report), name="adversaries"),
-        Prose(text=f"The darker a field, the closer ε is to the ceiling. {SYMBOLS_NOTE}", kind="note"),
+        Prose(text=f"The stronger the colour of a field, the closer ε is to the ceiling. {SYMBOLS_NOTE}", kind="note"),
         Heading(text="What protects against which adversary"),
         *(Prose(text=text) for text in words.explain_adversaries(report)),
     )
@@ -52,5 +52,5 @@ def _rest(report: GridReport) -> tuple[Block, ...]:
         Code(text=report.command),
         Definitions(entries=repeat_entries(report.digest, report.versions, Run_directory=report.run_directory)),
         Details(summary="Run directories of the cells", blocks=(words.directories_table(report),)),
-        Details(summary="Specification", blocks=(settings_table(report.config),)),
+        Details(summary="Specification", blocks=(settings_table(words.used_settings(report)),)),
     )

@@ -74,7 +74,7 @@ def findings(material: MembershipMaterial) -> tuple[Block, ...]:
     explained = explain_bound(report.epsilon, num_drawn=words.num_coins(report))
     region = allowed_region(report)
     title = "Receiver operating characteristic (ROC)"
-    said = explain_roc(num_nonmembers)
+    said = explain_roc(report.roc, num_nonmembers)
     if region is not None:
         title, said = (
             f"{title} and what the claim allows",
@@ -108,7 +108,9 @@ def rest(material: MembershipMaterial) -> tuple[Block, ...]:
         rates_table(report, material.histogram.num_nonmembers),
         Prose(text=noted(report.roc.interval_unit), kind="note"),
         *sections.against_claim(report, "Measured ε of every estimator"),
-        *sections.all_bounds(report.bounds, report.epsilon, ratio=report.paper_style_epsilon, note=words.RATIO_NOTE),
+        *sections.all_bounds(
+            report.bounds, report.epsilon, ratio=report.paper_style_epsilon, note=words.ratio_note(report)
+        ),
         *_curve_test(report),
         *_protocols(report),
         *_outlook(report),

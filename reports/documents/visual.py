@@ -10,6 +10,7 @@ from reports.records.gallery import Pictures
 from reports.records.visual import NearestReport, VisualReport
 from reports.words import visual as words
 from reports.words.bounds import REAL_NOTE, explain_accountants, explain_bound, explain_claim, repeat_entries
+from reports.words.membership import RATIO_NOTE
 from reports.words.roc import explain_outside
 
 
@@ -93,15 +94,21 @@ def rest(material: VisualMaterial) -> tuple[Block, ...]:
     return (
         *_panel(report, material.pictures),
         *sections.against_claim(report, "Measured ε of every distance", claim),
-        *sections.all_bounds(report.bounds, report.epsilon, ratio=report.paper_style_epsilon),
+        *sections.all_bounds(
+            report.bounds,
+            report.epsilon,
+            ratio=report.paper_style_epsilon,
+            note="" if report.paper_style_epsilon is None else RATIO_NOTE,
+        ),
         *sections.threat(report),
-        *sections.limits(words.LIMITS),
+        *sections.limits(words.limit_entries(report)),
         *sections.repeat(report.command, repeated, report.config),
     )
 
 
 def _panel(report: VisualReport | NearestReport, pictures: Pictures) -> tuple[Block, ...]:
-    hidden = " ".join(part for part in (pictures.note, words.HIDDEN) if part)
+    said = words.HIDDEN_TOO if "--show-records" in pictures.note else words.HIDDEN
+    hidden = " ".join(part for part in (pictures.note, said) if part)
     return (
         Heading(text=words.PANEL_TITLE),
         Prose(text=REAL_NOTE, kind="alarm") if pictures.records else Prose(text=hidden),

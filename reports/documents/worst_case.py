@@ -58,7 +58,8 @@ def _attempts(report: WorstCaseReport) -> tuple[Block, ...]:
 def _contracts(report: WorstCaseReport) -> tuple[Block, ...]:
     if not report.contracts:
         return ()
-    return Heading(text="Contracts and noise of the mechanism"), words.contracts_table(report)
+    note = (Prose(text=words.LEDGER_NOTE, kind="note"),) if words.names_releases(report) else ()
+    return Heading(text="Contracts and noise of the mechanism"), words.contracts_table(report), *note
 
 
 def rest(report: WorstCaseReport) -> tuple[Block, ...]:

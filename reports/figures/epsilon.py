@@ -39,7 +39,7 @@ def _draw(canvas: Canvas, *, rows: Sequence[EpsilonRow]) -> None:
     thick = 0.36 if narrow else 0.56
     for place, row in enumerate(rows):
         middle = place + (0.2 if narrow else 0)
-        _bar(axes, row, middle, thick, right)
+        _bar(axes, row, middle, thick, right, above=not narrow)
         for column, title in enumerate(shown):
             text, colour = {
                 "measured": (row.figure, INK),
@@ -68,15 +68,18 @@ def _two_lines(text: str, width: float) -> str:
     return "\n".join([first, *([shorten(" ".join(others), _LABEL, width)] if others else [])])
 
 
-def _bar(axes: Axes, row: EpsilonRow, place: float, thick: float, right: float) -> None:
+def _bar(axes: Axes, row: EpsilonRow, place: float, thick: float, right: float, *, above: bool) -> None:
+    """The arrow of the claim stands `above` its bar, or below it where the label is above."""
     lower, ceiling = min(max(row.lower, 0.0), right), min(row.ceiling, right)
-    axes.barh(place, ceiling, height=thick, color=PALE, edgecolor=GREY, linewidth=0.6)
+    if row.certified:
+        axes.barh(place, ceiling, height=thick, color=PALE, edgecolor=GREY, linewidth=0.6)
     colour, hatch = (BLUE, None) if row.certified else (PAPER, "////")
     axes.barh(place, lower, height=thick, facecolor=colour, hatch=hatch, edgecolor=INK, linewidth=0.6)
     if row.claimed is not None and row.claimed <= right:
-        reach = 0.75 * thick
-        axes.plot([row.claimed] * 2, [place - reach, place + reach], color=VERMILLION, linewidth=2, linestyle="-")
-        axes.plot(row.claimed, place - reach, "v", color=VERMILLION, markersize=4.5, clip_on=False)
+        reach = -0.75 * thick if above else 0.75 * thick
+        tip, end = place + reach, place - (reach if above else 0.5 * thick)
+        axes.plot([row.claimed] * 2, [tip, end], color=VERMILLION, linewidth=2, linestyle="-")
+        axes.plot(row.claimed, tip, "v" if above else "^", color=VERMILLION, markersize=4.5, clip_on=False)
 
 
 def _beside(axes: Axes, y: float, text: str, points: float, colour: str, *, bold: bool = False) -> None:

@@ -95,7 +95,7 @@ def _draw_column(
         for rank, match in enumerate(matches):
             if named:
                 _name(axes, f"{name}, {rank + 1}.", top + _CAPTION + shape.record / 2)
-            caption = f"{_say(match.distance)}{_WHETHER[match.member]}"
+            caption = f"{say_distance(match.distance)}{_WHETHER[match.member]}"
             axes.text(left + 0.45, top + _CAPTION - 0.06, caption, ha="center", va="bottom", fontsize=7)
             image = pictures.records.get(match.record)
             if image is None:
@@ -108,9 +108,11 @@ def _draw_column(
         top += (_RANKS - len(matches)) * (shape.record + _CAPTION)
 
 
-def _say(distance: float) -> str:
+def say_distance(distance: float) -> str:
     """Short enough for a column; what rounding leaves of none is none."""
-    return f"{distance:.2g}" if distance >= 1e-4 else "≈ 0"
+    if distance < 1e-4:
+        return "≈ 0"
+    return f"{distance:#.2g}".rstrip(".") if distance < 99.5 else f"{distance:.0f}"
 
 
 def _name(axes: Axes, text: str, middle: float) -> None:

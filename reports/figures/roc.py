@@ -17,7 +17,6 @@ from reports.records.allowed import FEWEST, allowed_at, allowed_region, lies_out
 from reports.records.kinds import HasCurve
 from reports.records.scores import Floats
 from reports.records.worst_case import Corner
-from reports.words.intervals import name_interval
 from reports.words.roc import describe_auc, say_rate
 from reports.words.rounding import measured, percent
 
@@ -252,7 +251,7 @@ def mark_corners(axes: Axes, marks: Marks, *, named: bool) -> None:
 
 
 def _interval(report: HasCurve) -> str:
-    return name_interval(percent(report.roc.interval_confidence), report.roc.interval_unit)
+    return f"{percent(report.roc.interval_confidence)} interval"
 
 
 def _array(report: HasCurve, name: str) -> Floats:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 from scipy.stats import norm
 
 from reports.figures.canvas import Canvas, Plot
@@ -52,6 +52,7 @@ def draw_scores(axes: Axes, histogram: ScoreHistogram, *, logarithmic: bool) -> 
     axes.stairs(histogram.nonmembers, histogram.edges, color=BLUE, linewidth=1.5, label="non-members")
     if logarithmic:
         axes.set_yscale("log")
+        axes.yaxis.set_minor_formatter(NullFormatter())
         axes.set_ylim(bottom=0.5 / max(histogram.num_members, histogram.num_nonmembers))
     else:
         axes.yaxis.set_major_locator(MaxNLocator(nbins=5))

@@ -19,7 +19,7 @@ from reports.words.theory import STARTS, extractors, of_extractor
 
 _LINES = {"real": "-", "random": (0, (4, 2))}
 _SHAPE = Shape(height=120.0, least=160.0, left=36.0)
-_PICTURES = Shape(height=170.0, least=100.0, left=16.0, below=6.0)
+_PICTURES = Shape(height=170.0, least=130.0, left=16.0, below=6.0)
 _SHIFTS = ("measured, largest", "closed form of (35)", "bound 2B/|T|")
 
 

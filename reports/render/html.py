@@ -7,6 +7,7 @@ digests, are obeyed; so no name or path in a record can act, whatever it holds. 
 import base64
 import hashlib
 import io
+import re
 import unicodedata
 from collections.abc import Iterator
 from functools import cache
@@ -16,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from PIL import Image
 
 from reports.documents.blocks import Block, Curves, Document
@@ -32,6 +33,7 @@ _SIGNS = {
     "NO CLAIM": "○",
     "NOTHING TESTED": "○",
 }
+_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]{1,30}(?![\w-])")
 _UNSAFE = ("Cc", "Cf", "Cs", "Co", "Cn")  # control, direction, surrogate, private and unassigned characters
 
 
@@ -69,6 +71,11 @@ def visible(value: Any) -> Any:
     return "".join("\ufffd" if unicodedata.category(letter) in _UNSAFE else letter for letter in spaced)
 
 
+def worded(text: str) -> Markup:
+    """Text for a paragraph, in which no line ends within an option such as --claim."""
+    return Markup(_OPTION.sub(r'<span class="option">\g<0></span>', str(escape(visible(text)))))
+
+
 @cache
 def _environment() -> Environment:
     environment = Environment(
@@ -82,6 +89,7 @@ def _environment() -> Environment:
     environment.globals.update(
         kind_of=_kind_of, places=_places, png=_png, svg=_svg, signs=_SIGNS, wide=WIDE, narrow=NARROW
     )
+    environment.filters["worded"] = worded
     return environment
 
 

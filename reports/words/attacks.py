@@ -1,8 +1,20 @@
 """What is said of several attacks on the same condensations."""
 
-from reports.records.attacks import CompareReport
+from typing import Any
+
+from reports.records.attacks import ComparedAttack, CompareReport
 from reports.words.intervals import noted
-from reports.words.rounding import count, down, measured, measured_percent, percent, say_delta, with_interval
+from reports.words.rounding import (
+    common_decimals,
+    count,
+    down,
+    measured,
+    measured_percent,
+    percent,
+    say_delta,
+    up,
+    with_interval,
+)
 from reports.words.table import Column, Table
 
 
@@ -12,8 +24,29 @@ def explain_attacks(report: CompareReport) -> str:
     return (
         f"{count(len(report.entries))} attacks on the same test runs. All bounds hold at once with "
         f"{percent(first.confidence)} confidence at {say_delta(first.delta)}: the error probability is divided among "
-        "them."
+        f"them.{_against_proof(report)}"
     )
+
+
+def _against_proof(report: CompareReport) -> str:
+    """Whether a bound exceeds what the accounting of a private method proves; empty where nothing is proved."""
+    if report.proved is None or report.proved.epsilon_pld is None:
+        return ""
+    proved = report.proved.epsilon_pld
+    beyond = [name_attack(entry) for entry in report.entries if entry.epsilon.lower > proved]
+    outcome = f"which is exceeded by {'; '.join(beyond)}" if beyond else "which no bound exceeds"
+    return f" The privacy accounting of the method proves ε ≤ {up(proved)}, {outcome}."
+
+
+def name_attack(entry: ComparedAttack) -> str:
+    """How a legend calls it, in the words of the table."""
+    runs = f"{count(entry.num_fit_runs)} fit runs" if entry.num_fit_runs else "no fit runs"
+    return f"{entry.attack}, {entry.level}, {runs}"
+
+
+def shared_settings(report: CompareReport) -> dict[str, Any]:
+    """Without those of one attack, which are not those of the others."""
+    return {name: value for name, value in report.config.items() if name not in ("attack", "attack_config", "level")}
 
 
 def attacks_table(report: CompareReport) -> Table:
@@ -28,9 +61,10 @@ def attacks_table(report: CompareReport) -> Table:
         Column(title="TPR at FPR 0.1%", share=0.16, align="right"),
         Column(title="TPR at FPR 1%", share=0.16, align="right"),
     )
+    decimals = common_decimals(entry.roc.auc_interval for entry in report.entries)
     rows = []
     for entry in report.entries:
-        auc, interval = measured(entry.roc.auc, entry.roc.auc_interval)
+        auc, interval = measured(entry.roc.auc, entry.roc.auc_interval, decimals)
         rates, intervals = entry.roc.tpr_at_fpr, entry.roc.tpr_at_fpr_interval
         rows.append(
             (

@@ -41,8 +41,18 @@ CONTROL_NOTE = (
 )
 REPEAT_NOTE = "The same command, version and seed give the same report:"
 CHECKSUM_SHOWN = 16  # characters; report.json has all of them
-NOT_SETTINGS = ("versions", "weights", "left_out", "audited_records", "enumerated")  # said elsewhere in the report
+# Said elsewhere in the report, or listed among the settings of the method.
+NOT_SETTINGS = ("versions", "weights", "left_out", "audited_records", "enumerated", "changes")
 _OF_VICTIMS = ("victim_config", "queries")
+_OF_RELEASED = ("synthetic", "index", "normalisation")
+_ESTIMATORS = {
+    "one-run-dp": "the one-run bound of Mahloujifar et al. (2024), computed for (ε, δ)-differential privacy",
+    "one-run": "the one-run bound of Steinke et al. (2023)",
+    "clopper-pearson": "Clopper–Pearson limits of both error rates, without an assumption about the mechanism",
+    "family": "the claimed mechanism with an unknown noise multiplier is assumed",
+    "gaussian": "a Gaussian mechanism is assumed",
+}
+_NAMES = {"paper-style": "ln(TPR/FPR)"}
 
 
 def headline(bound: EpsilonBound, claim: Claim | None) -> str:
@@ -91,7 +101,8 @@ def explain_ceiling(bound: EpsilonBound) -> str:
     said = say_ceiling(bound.ceiling)
     if said.startswith(">"):
         return (
-            f"The ceiling, which is what an attack without a single error would certify, is {said} and limits nothing."
+            f"The ceiling of this estimator, which is what an attack without a single error would certify, is above "
+            f"{said.removeprefix('> ')} and limits nothing."
         )
     return (
         f"The ceiling is {said}: an attack without a single error would have certified that much, and no larger ε can "
@@ -137,15 +148,41 @@ def explain_accountants(claim: Claim | None) -> str:
 
 def explain_headline(bound: EpsilonBound, *, resting: str = "verdict") -> str:
     """How the figure that the verdict, or what else, rests on was computed."""
-    text = f"The {resting} rests on one figure, computed by “{bound.estimator}”."
+    known = _ESTIMATORS.get(bound.estimator)
+    text = f"The {resting} rests on one figure, computed by “{bound.estimator}”{f': {known}' if known else ''}."
     if bound.threshold_choice:
         text += f" Thresholds: {bound.threshold_choice.rstrip('.')}."
     if bound.counts:
-        counted = [f"{name.replace('_', ' ')} {count(value)}" for name, value in sorted(bound.counts.items())]
-        text += f" Counts: {', '.join(counted)}."
+        text += f" {_say_counts(bound.counts)}"
     if bound.num_tries > 1:
         text += f" The error probability is divided among {bound.num_tries} tests."
     return text
+
+
+def _say_counts(counts: Mapping[str, int]) -> str:
+    """Guesses about coins, or errors of runs, in a sentence."""
+    said = {name: count(value) for name, value in counts.items()}
+    match said:
+        case {"coins": coins, "guesses": guesses, "correct": correct, "positive_guesses": yes, "negative_guesses": no}:
+            return (
+                f"The attack guessed {guesses} of {coins} coins, {yes} as members and {no} as non-members, and "
+                f"{correct} of these guesses were right."
+            )
+        case {"coins": coins, "guesses": guesses, "correct": correct}:
+            return f"The attack guessed {guesses} of {coins} coins, and {correct} of these guesses were right."
+        case {"true_positives": detected, "false_negatives": _, "false_positives": flagged, "true_negatives": _}:
+            members = count(counts["true_positives"] + counts["false_negatives"])
+            others = count(counts["false_positives"] + counts["true_negatives"])
+            return (
+                f"At the threshold of the bound, {detected} of {members} runs with the canary were detected and "
+                f"{flagged} of {others} runs without it were wrongly flagged."
+            )
+    return f"Counts: {', '.join(f'{value} {name}' for name, value in sorted(said.items()))}."
+
+
+def name_estimator(bound: EpsilonBound) -> str:
+    """As tables and figures call it."""
+    return _NAMES.get(bound.estimator, bound.estimator)
 
 
 def describe_kind(bound: EpsilonBound) -> str:
@@ -154,7 +191,8 @@ def describe_kind(bound: EpsilonBound) -> str:
 
 def threat_entries(report: AuditRecord) -> tuple[tuple[str, str], ...]:
     """Who the adversary is and what the bound rests on: a term for the first entry of each kind."""
-    kinds = (("The adversary", report.threat_model), ("The bound assumes", report.epsilon.assumptions))
+    assumed = report.epsilon.assumptions if report.epsilon.num_trials else ()
+    kinds = (("The adversary", report.threat_model), ("The bound assumes", assumed))
     entries = [("" if index else term, sentence(text)) for term, texts in kinds for index, text in enumerate(texts)]
     relation = {
         "add-or-remove-one": "one record is added or removed",
@@ -200,8 +238,10 @@ def many_audits(bound: EpsilonBound) -> tuple[str, str]:
 
 
 def settings_table(config: Mapping[str, Any]) -> Table:
-    """Every setting, but for what is said elsewhere and, where no victim was trained, those of victims."""
-    unused = _OF_VICTIMS if config.get("level") in ("set", "generator") else ()
+    """Every setting, but for what is said elsewhere, and those of victims or released sets where there were none."""
+    unused: tuple[str, ...] = _OF_VICTIMS if config.get("level") in ("set", "generator") else ()
+    if "synthetic" in config and not config["synthetic"]:
+        unused += _OF_RELEASED
     entries = flatten({name: value for name, value in config.items() if name not in (*NOT_SETTINGS, *unused)})
     columns = (Column(title="setting", share=0.55), Column(title="value", share=0.45))
     return Table(columns=columns, rows=tuple(entries), narrow=True, code=True)

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 from reports.records.kinds import AuditRecord
 from reports.records.schema import EpsilonBound, Ladder, claimed_epsilon
+from reports.words.bounds import name_estimator
 from reports.words.rounding import HIGHEST_CEILING, decimals_apart, down, ordinary, say_ceiling, small, up
 
 
 @dataclass(frozen=True, kw_only=True)
 class EpsilonRow:
-    """One bar: filled to `lower`, pale to `ceiling`, a mark at `claimed`; `certified` unless it is no bound."""
+    """One bar: filled to `lower`, pale to `ceiling`, a mark at `claimed`; not `certified`, and without a ceiling, where
+    it is no bound."""
 
     label: str
     lower: float
@@ -32,7 +34,7 @@ class EpsilonRow:
     @property
     def most(self) -> str:
         """The ceiling, in words."""
-        return say_ceiling(self.ceiling)
+        return say_ceiling(self.ceiling) if self.certified else "–"
 
 
 def rows_of_bounds(report: AuditRecord) -> list[EpsilonRow]:
@@ -53,17 +55,17 @@ def rows_of_bounds(report: AuditRecord) -> list[EpsilonRow]:
 
 def _name(bound: EpsilonBound) -> str:
     if bound.kind == "no bound":
-        return f"{bound.estimator}, NO BOUND"
-    return f"{bound.estimator}, {bound.evidence or f'δ = {small(bound.delta)}'}"
+        return f"{name_estimator(bound)}, NO BOUND"
+    return f"{name_estimator(bound)}, {bound.evidence or f'δ = {small(bound.delta)}'}"
 
 
 def explain_bars(rows: Sequence[EpsilonRow]) -> str:
     """How to read the bars."""
     text = (
         "The filled part of a bar is the certified lower bound on ε. The pale part reaches up to the ceiling, the ε "
-        "that an attack without a single error would have certified."
+        "that the same estimator would have certified for an attack without a single error."
     )
-    if any(row.ceiling > right_end(rows) for row in rows):
+    if any(row.certified and row.ceiling > right_end(rows) for row in rows):
         text += " Ceilings beyond the right edge are cut there."
     if any(row.claimed is not None for row in rows):
         text += (
@@ -104,5 +106,5 @@ def right_end(rows: Sequence[EpsilonRow]) -> float:
     """Where the scale ends: beyond every finite mark, but for ceilings so high that they would hide all else."""
     marks = [value for row in rows for value in (row.lower, row.claimed) if value is not None and math.isfinite(value)]
     highest = max(HIGHEST_CEILING, 3 * max(marks, default=0.0))
-    ceilings = [row.ceiling for row in rows if row.ceiling <= highest]
+    ceilings = [row.ceiling for row in rows if row.certified and row.ceiling <= highest]
     return 1.1 * max([*marks, *ceilings, 0.5])

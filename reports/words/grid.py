@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from math import exp
+from typing import Any
 
 from reports.records.grid import GridCell, GridReport
 from reports.words.intervals import noted
 from reports.words.rounding import (
+    common_decimals,
     count,
     down,
     measured,
@@ -73,7 +75,7 @@ def explain_adversaries(report: GridReport) -> tuple[str, ...]:
 
 
 def _auc(cell: GridCell) -> str:
-    return measured(cell.auc, cell.auc_interval)[0]
+    return f"{cell.auc:.3f}"  # as in the figure
 
 
 def _pairs(cells: Sequence[GridCell]) -> list[tuple[str, str, GridCell, GridCell]]:
@@ -101,11 +103,12 @@ def cells_table(report: GridReport) -> Table:
         Column(title="level", share=0.08),
         Column(title="in doubt", share=0.14, align="right"),
         Column(title="runs (fit + test)", share=0.1, align="right"),
-        Column(title="AUC", share=0.19),
-        Column(title="TPR at FPR 0.1%", share=0.17),
+        Column(title="AUC", share=0.19, align="right"),
+        Column(title="TPR at FPR 0.1%", share=0.17, align="right"),
         Column(title="ceiling", share=0.08, align="right"),
     )
-    return Table(columns=columns, rows=tuple(_row(cell) for cell in report.cells))
+    decimals = common_decimals(cell.auc_interval for cell in report.cells)
+    return Table(columns=columns, rows=tuple(_row(cell, decimals) for cell in report.cells))
 
 
 def directories_table(report: GridReport) -> Table:
@@ -117,7 +120,7 @@ def directories_table(report: GridReport) -> Table:
     )
 
 
-def _row(cell: GridCell) -> tuple[str, ...]:
+def _row(cell: GridCell, decimals: int) -> tuple[str, ...]:
     rate = min(cell.tpr_at_fpr, key=float)
     return (
         name_cell(cell),
@@ -125,10 +128,15 @@ def _row(cell: GridCell) -> tuple[str, ...]:
         cell.level,
         f"{count(cell.num_audited)} of {count(cell.num_records)}",
         f"{count(cell.num_fit_runs)} + {count(cell.num_test_runs)}",
-        with_interval(*measured(cell.auc, cell.auc_interval)),
+        with_interval(*measured(cell.auc, cell.auc_interval, decimals)),
         with_interval(*measured_percent(cell.tpr_at_fpr[rate], cell.tpr_at_fpr_interval[rate])),
         say_ceiling(cell.epsilon.ceiling),
     )
+
+
+def used_settings(report: GridReport) -> dict[str, Any]:
+    """Without the axes that were not varied."""
+    return {name: value for name, value in report.config.items() if value or name not in AXIS_NAMES}
 
 
 def explain_intervals_of(report: GridReport) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from reports.records.schema import RecordGroup, Report
-from reports.words.rounding import count, down, measured, measured_percent, percent, say_ceiling
+from reports.words.rounding import common_decimals, count, down, measured, measured_percent, percent, say_ceiling
 from reports.words.table import Column, Table
 
 TITLES = {
@@ -35,9 +35,12 @@ def groups_table(groups: Sequence[RecordGroup]) -> Table:
         *(Column(title=f"TPR at FPR {percent(float(rate))}", share=0.14, align="right") for rate in rates),
         Column(title="ceiling", share=0.09, align="right"),
     )
+    decimals = common_decimals(group.auc_interval for group in groups if group.auc_interval is not None)
     rows = []
     for group in groups:
-        auc, interval = ("–", "–") if group.auc is None else measured(group.auc, group.auc_interval or (0.0, 1.0))
+        auc, interval = "–", "–"
+        if group.auc is not None:
+            auc, interval = measured(group.auc, group.auc_interval or (0.0, 1.0), decimals)
         shown = [_rate(group, rate) for rate in rates]
         certified = f"ε ≥ {down(max(group.epsilon.lower, 0.0))}"
         rows.append(

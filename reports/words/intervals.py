@@ -23,15 +23,13 @@ def noted(unit: str) -> str:
     return f"Intervals are {_over(unit)}."
 
 
+def say_band(share: str, unit: str) -> str:
+    """A sentence for the note under a curve with a band."""
+    return f"The band is the {share} interval at each FPR, {_over(unit)}."
+
+
 def _over(unit: str) -> str:
     return f"over runs, {remark(unit)}" if unit == GIVEN_PUBLIC_DRAW else remark(unit) or "over runs"
-
-
-def name_interval(share: str, unit: str) -> str:
-    """A name for a legend: "95% interval over runs"."""
-    if unit == GIVEN_PUBLIC_DRAW:
-        return f"{share} interval given this public randomness"
-    return f"{share} interval over {unit}"
 
 
 def explain_intervals(share: str, unit: str, num_draws: int, num_test_runs: str) -> str:

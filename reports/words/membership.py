@@ -24,6 +24,12 @@ SCORES_NOTE = (
 )
 
 
+def ratio_note(report: Report) -> str:
+    """Empty where the table has no such figure, as where the TPR is 0."""
+    shown = report.paper_style_epsilon is not None or any(bound.kind == "no bound" for bound in report.bounds)
+    return RATIO_NOTE if shown else ""
+
+
 def explain_game(report: Report) -> tuple[tuple[str, str], ...]:
     """What was audited, entry by entry."""
     game = report.game
@@ -45,7 +51,9 @@ def explain_game(report: Report) -> tuple[tuple[str, str], ...]:
         (
             "Runs",
             f"{count(runs)} condensations: {count(game.num_fit_runs)} fit runs for the attack to learn from, "
-            f"{count(game.num_test_runs)} test runs",
+            f"{count(game.num_test_runs)} test runs"
+            if game.num_fit_runs
+            else f"{count(runs)} condensations, all of them test runs: the attack needs no fit runs",
         ),
         ("Membership", _explain_coins(report)),
         ("Claimed", explain_claim(report)),
@@ -117,7 +125,7 @@ def key_numbers(report: Report) -> tuple[tuple[str, str, str], ...]:
     rows.append(("Balanced accuracy", *measured_percent(roc.balanced_accuracy, roc.balanced_accuracy_interval)))
     utility = report.utility
     if utility is not None:
-        rows.append((f"Accuracy of {_network(report)}", *measured_percent(utility.accuracy, utility.accuracy_interval)))
+        rows.append(("Accuracy of the network", *measured_percent(utility.accuracy, utility.accuracy_interval)))
     return tuple(rows)
 
 
@@ -159,17 +167,9 @@ def explain_exact(roc: Roc) -> str:
     )
 
 
-def _network(report: Report) -> str:
-    return "f_S" if report.game.num_synthetic else "the network"
-
-
 def trained_network(report: Report) -> str:
-    """What level model is about: f_S, or the network itself where a method releases one."""
-    return (
-        "The network f_S was trained on the synthetic set"
-        if report.game.num_synthetic
-        else "The network is the release"
-    )
+    """What level model is about: a network trained on the set, or the one that a method releases."""
+    return "The network was trained on the synthetic set" if report.game.num_synthetic else "The network is the release"
 
 
 def explain_scores(num_members: int, num_nonmembers: int, folded: int) -> str:
@@ -188,8 +188,8 @@ def explain_exposure(num_records: int, num_beyond: int, chance_maximum: float) -
 def explain_no_exposure(report: Report) -> str:
     """Why single records cannot be judged, and what to do about it."""
     return (
-        f"{count(report.game.num_test_runs)} test runs are too few to tell an exposed record from chance. More test "
-        "runs (--shadows, --test-runs) can."
+        f"{count(report.game.num_test_runs)} test runs are too few to tell an exposed record from chance. Use more of "
+        "them (--shadows, --test-runs)."
     )
 
 

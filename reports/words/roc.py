@@ -5,17 +5,17 @@ import numpy as np
 from reports.records.allowed import allowed_at, allowed_region, lies_outside
 from reports.records.kinds import HasCurve
 from reports.records.schema import Roc, Tradeoff
-from reports.words.intervals import bracketed
+from reports.words.intervals import bracketed, say_band
 from reports.words.rounding import count, decimals_of, measured, percent, up_percent
 
 
-def explain_roc(num_nonmembers: int) -> str:
+def explain_roc(roc: Roc, num_nonmembers: int) -> str:
     """How to read the curve."""
     few = percent(float(f"{10 / num_nonmembers:.2g}"))
     return (
         f"TPR against FPR as the threshold on the score varies, with {count(num_nonmembers)} non-members in the test "
-        f"runs. Below an FPR of {few} (grey hatching) the curve rests on fewer than ten false positives. Dots mark the "
-        "TPR at the key FPRs."
+        f"runs. {say_band(percent(roc.interval_confidence), roc.interval_unit)} Below an FPR of {few} (grey hatching) "
+        "the curve rests on fewer than ten false positives. Dots mark the TPR at the key FPRs."
     )
 
 

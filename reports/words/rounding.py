@@ -5,6 +5,7 @@ rate gets two significant digits of its interval's half-width.
 """
 
 import math
+from collections.abc import Iterable
 from decimal import ROUND_CEILING, Decimal
 
 NARROW_SPACE = "\u202f"
@@ -58,7 +59,14 @@ def small(value: float, digits: int = 3) -> str:
 def rough(value: float, digits: int = 2) -> str:
     """Of any size to a few digits: 3.1e9 as 3.1·10⁹, 0.000173 as 1.7·10⁻⁴."""
     rounded = float(f"{value:.{digits}g}")
-    return _as_power(rounded) if abs(rounded) >= 1e5 else small(rounded)
+    if abs(rounded) >= 1e5:
+        return _as_power(rounded)
+    return count(int(rounded)) if rounded >= 1000 else small(rounded)
+
+
+def significant(value: float) -> str:
+    """Three digits, zeros at the end kept so that a column is of one precision: 1.6 as 1.60, 3 as 3.00."""
+    return f"{value:#.3g}".rstrip(".") if 0.01 <= abs(value) < 1000 else rough(value, 3)
 
 
 def _as_power(value: float, digits: int = 3) -> str:
@@ -118,9 +126,14 @@ def decimals_of(interval: tuple[float, float], *, most: int = 4) -> int:
     return min(max(1 - math.floor(math.log10(half_width)), 0), most)
 
 
-def measured(value: float, interval: tuple[float, float]) -> tuple[str, str]:
-    """A figure and its interval: ("0.641", "[0.637, 0.645]")."""
-    decimals = max(decimals_of(interval), 2)
+def common_decimals(intervals: Iterable[tuple[float, float]]) -> int:
+    """Of the figures of one column, those of the narrowest interval, so that they stand below each other."""
+    return max((decimals_of(interval) for interval in intervals if interval[0] != interval[1]), default=2)
+
+
+def measured(value: float, interval: tuple[float, float], decimals: int | None = None) -> tuple[str, str]:
+    """A figure and its interval: ("0.641", "[0.637, 0.645]"); to more decimals where its column has more."""
+    decimals = max(decimals_of(interval) if decimals is None else decimals, 2)
     low, high = interval
     return f"{value:.{decimals}f}", f"[{low:.{decimals}f}, {high:.{decimals}f}]"
 

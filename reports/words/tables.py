@@ -7,7 +7,7 @@ import numpy as np
 from reports.records.allowed import allowed_at, allowed_region
 from reports.records.kinds import AuditRecord
 from reports.records.schema import EpsilonBound, Ladder, Outlook, Report, claimed_epsilon
-from reports.words.bounds import describe_kind
+from reports.words.bounds import describe_kind, name_estimator
 from reports.words.rounding import (
     count,
     decimals_apart,
@@ -62,36 +62,36 @@ def bounds_table(bounds: Sequence[EpsilonBound], ratio: float | None = None) -> 
     )
     rows = [
         (
-            f"{bound.estimator}: {bound.evidence}" if bound.evidence else bound.estimator,
+            f"{name_estimator(bound)}: {bound.evidence}" if bound.evidence else name_estimator(bound),
             f"≈ {ordinary(bound.lower)}" if bound.kind == "no bound" else f"≥ {down(max(bound.lower, 0))}",
             "–" if bound.kind == "no bound" else small(bound.delta),
             "none" if bound.kind == "no bound" else percent(bound.confidence),
             bound.unit,
             count(bound.num_trials) if bound.num_trials else "–",
-            say_ceiling(bound.ceiling),
-            describe_kind(bound),
+            "–" if bound.kind == "no bound" else say_ceiling(bound.ceiling),
+            describe_kind(bound).replace(" ", "\u00a0"),
         )
         for bound in bounds
     ]
     if ratio is not None and all(bound.kind != "no bound" for bound in bounds):
         figure = f"≈ {ordinary(ratio)}"
-        rows.append(("ln(TPR / FPR)", figure, "–", "none", "–", "–", "–", "NO BOUND"))
+        rows.append(("ln(TPR/FPR)", figure, "–", "none", "–", "–", "–", "NO\u00a0BOUND"))
     return Table(columns=columns, rows=tuple(rows))
 
 
 def protocols_table(report: Report) -> Table:
     columns = (
         Column(title="protocol", share=0.20),
-        Column(title="source", share=0.22),
         Column(title="advantage", share=0.11, align="right"),
         Column(title="interval", share=0.19, align="right"),
         Column(title="seeds", share=0.08, align="right"),
+        Column(title="source", share=0.22),
         Column(title="note", share=0.20),
     )
     rows = []
     for protocol in report.protocols:
         figure, interval = measured_percent(protocol.advantage, protocol.advantage_interval)
-        rows.append((protocol.name, protocol.source, figure, interval, str(protocol.num_seeds), protocol.note))
+        rows.append((protocol.name, figure, interval, str(protocol.num_seeds), protocol.source, protocol.note))
     return Table(columns=columns, rows=tuple(rows))
 
 

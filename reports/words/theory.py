@@ -1,7 +1,7 @@
 """What is said of `audit theory`. Equations and propositions are those of Dong et al., arXiv:2206.00240."""
 
 from reports.records.theory import Condensation, LeaveOneOut, TheoryReport
-from reports.words.rounding import count, rough
+from reports.words.rounding import count, rough, significant
 from reports.words.table import Column, Table
 
 LEAD = (
@@ -10,10 +10,10 @@ LEAD = (
     "every step as the paper assumes, and every step of that argument is measured."
 )
 SYMBOLS_NOTE = (
-    "T: the records of a class, |T| of them. S: its synthetic images, S₀ those that it starts from, S* those of the "
-    "minimum. mean(T) and mean(S) are the barycentres, ‖·‖ is the Euclidean norm. B: the largest norm of a record or "
-    "image. Extractor: the network whose features are matched; linear-relu is a linear layer followed by a ReLU. "
-    "Figures are means over classes unless stated otherwise."
+    "T: the records of a class, |T| of them. S: its synthetic images, S₀ the images before the first step, S* "
+    "those that minimise the loss. mean(T) and mean(S) are the barycentres, ‖·‖ is the Euclidean norm. B: the largest "
+    "norm of a record or image. Extractor: the network whose features are matched; linear-relu is a linear layer "
+    "followed by a ReLU. Figures are means over classes unless stated otherwise."
 )
 DISTANCES_NOTE = (
     "Propositions 4.3 and 4.4. Distance: ‖mean(T) − mean(S)‖ before the first and after the last step. Error of (31): "
@@ -79,9 +79,9 @@ def _gibbs(report: TheoryReport) -> tuple[str, ...]:
         "(35) bounds how far one record moves the images. It does not bound what they reveal: S is a function of T.",
         f"Eq. (33) bounds the ratio of p and q, the densities of a model trained on S and on S′. On θ in [0, 1] with "
         f"loss |θ − s| and {count(found.num_images)} images moved by {found.shift:g}, the largest |ln p/q| is "
-        f"{rough(found.sup_log_ratio, 3)} and the right side of (33) is {rough(found.right_side_of_eq33, 3)}: (33) "
-        f"{holds}. It adds K_S′ − K_S where ln K_S′ − ln K_S belongs, with K the normalising constants; corrected, the "
-        f"bound is {rough(found.corrected_bound, 3)}.",
+        f"{significant(found.sup_log_ratio)} and the right side of (33) is {significant(found.right_side_of_eq33)}: "
+        f"(33) {holds}. It adds K(S′) − K(S) where ln K(S′) − ln K(S) belongs, with K the normalising constants; "
+        f"corrected, the bound is {significant(found.corrected_bound)}.",
         f"Eq. (17) bounds a Kullback-Leibler divergence, here {rough(found.kl_divergence)}: a mean over models and no "
         "worst case, hence no ε of differential privacy.",
     )
@@ -114,10 +114,10 @@ def distances_table(report: TheoryReport) -> Table:
             entry.extractor,
             STARTS[entry.init],
             str(entry.ipc),
-            rough(entry.distances[0], 3),
-            rough(entry.distances[-1], 3),
+            significant(entry.distances[0]),
+            significant(entry.distances[-1]),
             rough(entry.closed_form_error),
-            rough(entry.eq13_error) if entry.init == "random" else "",
+            rough(entry.eq13_error) if entry.init == "random" else "–",
         )
         for entry in report.condensations
     )
@@ -147,4 +147,4 @@ def shifts_table(report: TheoryReport) -> Table:
 
 def _figures(one: LeaveOneOut) -> tuple[str, ...]:
     measured = (one.largest_shift, one.closed_form, one.bound)
-    return (*(rough(value, 3) for value in measured), f"{one.worst_ratio:.2f}", rough(one.recovery_error))
+    return (*(significant(value) for value in measured), f"{one.worst_ratio:.2f}", rough(one.recovery_error))

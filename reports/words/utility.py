@@ -5,8 +5,8 @@ from reports.words.rounding import count, percent, rough, say_delta, with_interv
 from reports.words.table import Column, Table
 
 UTILITY_LEAD = (
-    "Networks are trained on each synthetic set and tested on real records that were not condensed. Nobody attacks: "
-    "this report says what a set is worth to train on, and nothing about privacy."
+    "Networks are trained on each synthetic set and tested on real records that were not condensed. No attack is "
+    "run: this report says how well networks train on a set, and nothing about privacy."
 )
 CONTINUAL_LEAD = (
     "Each stage passes on a synthetic set of its own classes and no records. After each stage a new network is trained "
@@ -44,9 +44,9 @@ STAGE_LIMITS = (
 _COLUMNS = (
     Column(title="set", share=0.13),
     Column(title="ε", share=0.06, align="right"),
+    Column(title="accuracy", share=0.14, align="right"),
     Column(title="images", share=0.08, align="right"),
     Column(title="network", share=0.1),
-    Column(title="accuracy", share=0.14, align="right"),
     Column(title="random subset", share=0.14, align="right"),
     Column(title="gain and 95% interval", share=0.2, align="right"),
     Column(title="random records needed", share=0.12, align="right"),
@@ -70,9 +70,9 @@ def _cells(row: UtilityRow, names: dict[str, str]) -> tuple[str, ...]:
     return (
         row.set,
         "" if row.epsilon is None else f"{row.epsilon:.3g}",
+        _spread(row.accuracy),
         count(row.images),
         names[row.architecture],
-        _spread(row.accuracy),
         _spread(row.random_subset),
         "" if row.gain is None else _gain(row.gain),
         "" if not match.searched else "more than all" if match.images is None else count(match.images),
@@ -84,7 +84,7 @@ def _cells(row: UtilityRow, names: dict[str, str]) -> tuple[str, ...]:
 def _spread(found: Accuracy | None) -> str:
     if found is None:
         return ""
-    around = "" if found.deviation is None else f" ± {100 * found.deviation:.1f}"
+    around = "" if found.deviation is None else f"\u00a0±\u00a0{100 * found.deviation:.1f}"
     return f"{100 * found.mean:.1f}{around}%"
 
 
@@ -125,10 +125,12 @@ def _private(row: UtilityRow) -> str:
 
 
 def with_its_interval(found: Accuracy) -> str:
-    """92.7% [91.8%, 93.5%]; without brackets of a single network."""
+    """92.7% [91.8%, 93.5%]; without brackets of a single network, or where all of them agree."""
     if found.interval is None:
         return percent(found.mean, 1)
     low, high = found.interval
+    if low == high:
+        return f"{percent(found.mean, 1)} (the same for all networks)"
     return with_interval(percent(found.mean, 1), f"[{percent(low, 1)}, {percent(high, 1)}]")
 
 
@@ -175,19 +177,19 @@ def utility_entries(report: UtilityReport) -> tuple[tuple[str, str], ...]:
 def stages_table(report: ContinualReport) -> Table:
     """A row for each stage."""
     columns = (
-        Column(title="after stage", share=0.14, align="right"),
-        Column(title="classes so far", share=0.4),
-        Column(title="images", share=0.12, align="right"),
-        Column(title="accuracy", share=0.22, align="right"),
+        Column(title="after stage", share=0.12, align="right"),
+        Column(title="accuracy", share=0.24, align="right"),
         Column(title="guessing", share=0.12, align="right"),
+        Column(title="images", share=0.12, align="right"),
+        Column(title="classes so far", share=0.4),
     )
     rows = tuple(
         (
             str(stage.stage),
-            f"{len(stage.classes)}: {', '.join(map(str, stage.classes))}",
-            count(stage.accuracy.images),
             with_its_interval(stage.accuracy),
             percent(1 / len(stage.classes), 1),
+            count(stage.accuracy.images),
+            f"{len(stage.classes)}: {', '.join(map(str, stage.classes))}",
         )
         for stage in report.stages
     )
@@ -197,11 +199,11 @@ def stages_table(report: ContinualReport) -> Table:
 def continual_summary(report: ContinualReport) -> str:
     """First and last stage."""
     last = report.stages[-1]
-    said = f"{len(last.classes)} classes after {_stages(last.stage)}: {with_its_interval(last.accuracy)}"
+    said = f"Accuracy on {len(last.classes)} classes after {_stages(last.stage)}: {with_its_interval(last.accuracy)}"
     if len(report.stages) == 1:
         return f"{said}."
     first = report.stages[0]
-    return f"{said}; after the first, {len(first.classes)} classes: {with_its_interval(first.accuracy)}."
+    return f"{said}; on {len(first.classes)} classes after the first: {with_its_interval(first.accuracy)}."
 
 
 def _stages(number: int) -> str:
@@ -218,7 +220,7 @@ def continual_entries(report: ContinualReport) -> tuple[tuple[str, str], ...]:
             (
                 "Privacy",
                 f"each stage calibrated to ε = {report.epsilon:g} at {say_delta(report.delta)}; every record belongs "
-                "to one stage, so the whole keeps to the same budget",
+                "to one stage, so all stages together satisfy the same guarantee",
             ),
         )
     )

@@ -11,6 +11,7 @@ SEEN = (
     "records."
 )
 HIDDEN = "Real records are not shown unless you ask for them: audit report RUN_DIR --show-records."
+HIDDEN_TOO = "The same holds for the real records."
 PANEL_TITLE = "Synthetic images of the first set and their nearest records"
 UNTESTED = (
     "NOTHING WAS TESTED, because it is not known which records are members. A record may be near because it is a "
@@ -28,6 +29,11 @@ LIMITS = (
         "The set depends on its members. How much of a record an image reveals is for the reader to judge, or for ε.",
     ),
 )
+
+
+def limit_entries(report: VisualReport) -> tuple[tuple[str, str], ...]:
+    """What the finding does not show; that of the other finding is of no use here."""
+    return tuple(entry for entry in LIMITS if entry[0] == report.finding)
 
 
 def tests_title(report: VisualReport) -> str:

@@ -13,6 +13,7 @@ _SEES = {
     "set": "the released set",
     "model": "a network that was released, or trained on the released set",
 }
+LEDGER_NOTE = "n × σ s at rate q: n releases with noise multiplier s, each from a sample drawn at rate q."
 BARS_NOTE = (
     "“clopper-pearson” assumes nothing about the mechanism. “gaussian” and “family” assume that the mechanism belongs "
     "to the claimed family and are bounds only if it does, so a bar of theirs beyond the mark refutes nothing by "
@@ -56,6 +57,11 @@ def contracts_table(report: WorstCaseReport) -> Table:
             )
         )
     return Table(columns=columns, rows=tuple(rows))
+
+
+def names_releases(report: WorstCaseReport) -> bool:
+    """Whether a finding lists releases in the short form that `LEDGER_NOTE` explains."""
+    return any("× σ" in check.sentence for check in report.contracts)
 
 
 def curve_of(report: WorstCaseReport) -> Curve | None:
@@ -123,6 +129,8 @@ def explain_tightness(report: WorstCaseReport) -> str:
 def audited_entries(report: WorstCaseReport) -> tuple[tuple[str, str], ...]:
     """What was audited, entry by entry."""
     left = (("Not examined", sentence("; ".join(report.not_examined))),) if report.not_examined else ()
+    if not report.epsilon.num_trials:
+        return (*left, ("Runs", "None: nothing was measured, for the reason that the verdict gives"))
     return (
         ("Claimed", explain_claim(report) + explain_accountants(report.claimed)),
         *left,
@@ -215,6 +223,8 @@ def explain_trials(report: WorstCaseReport) -> str:
 
 def limit_entries(report: WorstCaseReport) -> tuple[tuple[str, str], ...]:
     """What this audit does not show."""
+    if not report.epsilon.num_trials:
+        return (("Size of the leak", "Nothing was measured, so no ε is certified: the true ε may be large or small."),)
     tried = len(report.attempts) or report.epsilon.num_tries
     return (
         (
