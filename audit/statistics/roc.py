@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
+from scipy.integrate import trapezoid
 from scipy.stats import norm as normal
 from scipy.stats import rankdata
 from scipy.stats import t as student
@@ -191,7 +192,7 @@ def curves(negatives: np.ndarray, positives: np.ndarray) -> list[Curve]:
 
 
 def area(curve: Curve) -> float:
-    return float(np.trapezoid(curve.true_positive, curve.false_positive))
+    return float(trapezoid(curve.true_positive, curve.false_positive))
 
 
 def tpr_at(curve: Curve, rate: float) -> float:

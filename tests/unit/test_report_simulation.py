@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.integrate import trapezoid
 from scipy.stats import binom
 
 from reports.records.gallery import Gallery
@@ -58,7 +59,7 @@ def measure_roc(scores: pd.DataFrame, *, resamples: int = 200, seed: int = 1) ->
         for c in (weights @ inside, weights @ outside)
     )
     true, false = true / true[:, -1:], false / false[:, -1:]
-    area = np.trapezoid(true, false, axis=1)
+    area = trapezoid(true, false, axis=1)
     accuracy = ((true + 1 - false) / 2).max(1)
     curves = np.stack([np.interp(GRID, f, t) for f, t in zip(false, true, strict=True)])
     low, high = np.quantile(curves[1:], [0.025, 0.975], axis=0)

@@ -16,6 +16,7 @@ from dataclasses import replace
 
 import numpy as np
 import torch
+from scipy.integrate import trapezoid
 from torch import Tensor
 
 from audit.data.load import load_pool, pool_checksum
@@ -235,7 +236,7 @@ def gibbs_counterexample(*, num_images: int, shift: float, num_points: int = 200
     """
     theta = np.linspace(0, 1, num_points)
     energy, moved = num_images * theta, num_images * np.abs(theta - shift)
-    before, after = (float(np.trapezoid(np.exp(-e), theta)) for e in (energy, moved))
+    before, after = (float(trapezoid(np.exp(-e), theta)) for e in (energy, moved))
     log_ratio = moved - energy + np.log(after) - np.log(before)
     total = num_images * shift
     return GibbsCounterexample(
@@ -244,5 +245,5 @@ def gibbs_counterexample(*, num_images: int, shift: float, num_points: int = 200
         sup_log_ratio=float(np.abs(log_ratio).max()),
         right_side_of_eq33=total + abs(after - before),
         corrected_bound=2 * total,
-        kl_divergence=float(np.trapezoid(np.exp(-energy) / before * log_ratio, theta)),
+        kl_divergence=float(trapezoid(np.exp(-energy) / before * log_ratio, theta)),
     )
