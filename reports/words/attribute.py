@@ -11,7 +11,7 @@ SEEN = (
 )
 ERRORS_TITLE = "How well masked parts are guessed"
 ERRORS_NOTE = (
-    "Errors are squared errors, in per cent of the variance of the masked part over the pool: guessing the mean "
+    "Errors are squared errors, as a percentage of the variance of the masked part over the pool: guessing the mean "
     "has an error of 100%. If the set helps equally with members and non-members, it reveals something about the "
     "population, which is not a breach of privacy. The privacy measure is how much more members gain than "
     "non-members: it is 0 for a set that reveals nothing about membership."
@@ -37,7 +37,7 @@ LIMITS = (
     (
         "Fit runs",
         "The runs that the adversary learned from were condensed from halves of the same pool, as in `audit lira`. An "
-        "adversary with data of its own learns from less.",
+        "adversary with data of its own has less to learn from.",
     ),
 )
 

@@ -11,8 +11,8 @@ from reports.words.rounding import count, percent, up
 
 _LONGEST = 34
 CURVE_NOTE = (
-    " In worst-case audits the verdict is that of a test of the whole trade-off curve, and the certified ε may assume "
-    "the claimed family of mechanisms."
+    " In worst-case audits the verdict rests on tests of the whole trade-off curve and on the certified ε, which may "
+    "assume the claimed family of mechanisms."
 )
 
 

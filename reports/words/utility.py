@@ -13,7 +13,7 @@ CONTINUAL_LEAD = (
     "on all sets so far and tested on all classes seen so far."
 )
 FIGURE_NOTE = (
-    "Bars are 95% intervals of the mean over networks. Points of one size are moved aside a little so that bars do not "
+    "Bars are 95% intervals of the mean over networks. Points of one size are shifted slightly so that bars do not "
     "hide each other."
 )
 EPSILON_NOTE = (
@@ -137,7 +137,7 @@ def with_its_interval(found: Accuracy) -> str:
 def explain_rows(report: UtilityReport) -> str:
     """What the columns hold."""
     said = (
-        "Accuracies are means over networks ± standard deviation, in per cent of the test records. Gain: accuracy on "
+        "Accuracies are means over networks ± standard deviation, as a percentage of the test records. Gain: accuracy on "
         "the set less accuracy on a random subset of the same size, in percentage points, with Welch's interval. "
         "FLOPs: floating-point operations of training one network."
     )
@@ -158,7 +158,7 @@ def explain_epsilon(report: UtilityReport | ContinualReport) -> str:
 
 def utility_entries(report: UtilityReport) -> tuple[tuple[str, str], ...]:
     """What was measured, entry by entry."""
-    split = "official test split" if report.official_test_split else "a quarter of the records, kept from condensing"
+    split = "official test split" if report.official_test_split else "a quarter of the records, not condensed"
     sets = dict.fromkeys(row.set for row in report.rows)
     networks = ", ".join(f"{report.names[name]} ({count(size)} parameters)" for name, size in report.networks.items())
     costs = {row.set: row.condensing_flops for row in report.rows if row.condensing_flops}

@@ -16,8 +16,9 @@ _SEES = {
 LEDGER_NOTE = "n × σ s at rate q: n releases with noise multiplier s, each from a sample drawn at rate q."
 BARS_NOTE = (
     "“clopper-pearson” assumes nothing about the mechanism. “gaussian” and “family” assume that the mechanism belongs "
-    "to the claimed family and are bounds only if it does, so a bar of theirs beyond the mark refutes nothing by "
-    "itself: the verdict is that of the test of the whole trade-off curve."
+    "to the claimed family and are bounds on ε only if it does. The verdict rests on tests of the whole trade-off curve "
+    "and on the bound that the report starts with: if that bound exceeds the claim, the claim is refuted, because the "
+    "claim includes the family."
 )
 
 
@@ -49,7 +50,7 @@ def contracts_table(report: WorstCaseReport) -> Table:
         noise = report.noise
         rows.append(
             (
-                "law of the noise",
+                "distribution of the noise",
                 f"p = {probability(noise.p_value)}",
                 f"Goodness of fit of {count(noise.num_values)} values from runs without records; worst in "
                 f"{noise.worst}. p is the probability of a fit this bad if the noise is as claimed. No ε follows from "
