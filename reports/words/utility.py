@@ -137,8 +137,8 @@ def with_its_interval(found: Accuracy) -> str:
 def explain_rows(report: UtilityReport) -> str:
     """What the columns hold."""
     said = (
-        "Accuracies are means over networks ± standard deviation, as a percentage of the test records. Gain: accuracy on "
-        "the set less accuracy on a random subset of the same size, in percentage points, with Welch's interval. "
+        "Accuracies are means over networks ± standard deviation, as a percentage of the test records. Gain: accuracy "
+        "on the set less accuracy on a random subset of the same size, in percentage points, with Welch's interval. "
         "FLOPs: floating-point operations of training one network."
     )
     if any(row.matching_subset.searched for row in report.rows):
