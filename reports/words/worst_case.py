@@ -17,8 +17,8 @@ LEDGER_NOTE = "n × σ s at rate q: n releases with noise multiplier s, each fro
 BARS_NOTE = (
     "“clopper-pearson” assumes nothing about the mechanism. “gaussian” and “family” assume that the mechanism belongs "
     "to the claimed family and are bounds on ε only if it does. The verdict rests on tests of the whole trade-off "
-    "curve and on the bound that the report starts with: if that bound exceeds the claim, the claim is refuted, because the "
-    "claim includes the family."
+    "curve and on the bound that the report starts with: if that bound exceeds the claim, the claim is refuted, "
+    "because the claim includes the family."
 )
 
 

@@ -127,16 +127,17 @@ def describe_choice(choice: ThresholdChoice) -> str:
         case Fixed():
             return f"fixed beforehand at {choice.threshold:g}"
         case Split(seed=None):
-            return f"chosen on {choice.fraction:g} of the trials, tested on the rest"
+            return f"chosen on {100 * choice.fraction:.3g}% of the trials, tested on the rest"
         case Split():
-            return f"chosen on a random {choice.fraction:g} of the trials (seed {choice.seed}), tested on the rest"
+            share = f"{100 * choice.fraction:.3g}%"
+            return f"chosen on a random {share} of the trials (seed {choice.seed}), tested on the rest"
         case MedianOfSplits():
             return f"median of {choice.num} splits (each at {choice.num_agreeing}/{choice.num} of the significance)"
         case FromOtherRuns():
             return (
-                f"{choice.positive_fraction:.3g} of the coins guessed as members and {choice.negative_fraction:.3g} as "
-                f"non-members, chosen on {choice.source}"
+                f"{100 * choice.positive_fraction:.3g}% of the coins guessed as members and "
+                f"{100 * choice.negative_fraction:.3g}% as non-members, chosen on {choice.source}"
             )
         case Grid():
-            fractions = ", ".join(f"{fraction:g}" for fraction in choice.fractions)
+            fractions = ", ".join(f"{100 * fraction:g}%" for fraction in choice.fractions)
             return f"grid declared beforehand ({fractions} of either class), Bonferroni"
