@@ -45,7 +45,7 @@ GUESS_PAIRS = np.array(
 MIRROR_PAIRS = np.array([np.argmax(np.equal(GUESS_PAIRS, pair[::-1]).all(axis=1)) for pair in GUESS_PAIRS])
 ASSUMPTIONS = (
     "every record is in each run independently with probability 1/2",
-    "the attack was fitted on other runs",
+    "the attack was not fitted on the tested runs",
     "the numbers of guesses were fixed before the tested coins were seen",
 )
 

@@ -2,8 +2,8 @@
 NeurIPS 2023, arXiv:2305.08846.
 
 Assumption: every coin is fair and independent of the others; which coins are guessed and how many is fixed before
-the tested coins are looked at; the attack was fitted on other runs. Then, whatever the attack, an (epsilon, delta)-DP
-mechanism leaves the p-value below the significance with at most that probability. Unit: records (coins). V
+the tested coins are looked at; the attack was not fitted on the tested runs. Then, whatever the attack, an (epsilon,
+delta)-DP mechanism leaves the p-value below the significance with at most that probability. Unit: records (coins). V
 independent test runs over n records are one experiment of V*n coins: a coin reaches the output of its own run only.
 
 Guarantee of the reported number: any epsilon with p < significance is a valid lower bound. An

@@ -42,7 +42,7 @@ Ints = NDArray[np.int64]
 
 SHARED_ASSUMPTIONS = (
     "runs are independent, one canary each",
-    "the attack was fitted on other runs",
+    "the attack was not fitted on the tested runs",
 )
 
 
