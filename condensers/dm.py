@@ -170,15 +170,20 @@ def class_minibatch(
     """Records of one class that some run uses at this step, and which run uses which (`[runs, records]`)."""
     num_records = members.shape[1]
     if members.sum(1).max() <= batch:
-        return np.arange(num_records), members.astype(np.float32)
+        return _used(np.arange(num_records), members)
     order = randomness.public("minibatch", step, label).permutation(num_records)
     # Every run is full within a few minibatches, far before the end of a large class: only so much of it is looked at.
     looked = 2 * batch
     while (inside := members[:, order[:looked]]).sum(1).min() < batch and looked < num_records:
         looked *= 2
-    taken = inside & (np.cumsum(inside, axis=1) <= batch)
-    used = int(np.flatnonzero(taken.any(0))[-1]) + 1
-    return order[:used], taken[:, :used].astype(np.float32)
+    return _used(order[:looked], inside & (np.cumsum(inside, axis=1) <= batch))
+
+
+def _used(order: np.ndarray, taken: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Without the records that no run takes, which of a single run are many. One is kept where all are such."""
+    some = taken.any(0)
+    some[0] |= not some.any()
+    return order[some], taken[:, some].astype(np.float32)
 
 
 def shares(taken: np.ndarray) -> np.ndarray:

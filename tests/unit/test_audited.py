@@ -95,8 +95,7 @@ def naive_minibatch(members: np.ndarray, batch: int, step: int) -> tuple[np.ndar
     """Ranks over the whole class."""
     order = RANDOMNESS.public("minibatch", step, 0).permutation(members.shape[1])
     taken = members[:, order] & (np.cumsum(members[:, order], axis=1) <= batch)
-    used = int(np.flatnonzero(taken.any(0))[-1]) + 1
-    return order[:used], taken[:, :used]
+    return order[taken.any(0)], taken[:, taken.any(0)]
 
 
 @pytest.mark.parametrize("share", [0.02, 0.5, 0.97])
@@ -114,6 +113,15 @@ def test_runs_that_share_their_members_share_their_minibatch() -> None:
     members[:, :50] = stream(0, "coins").random((64, 50)) < 0.5
     used = [len(class_minibatch(members, 256, RANDOMNESS, step, 0)[0]) for step in range(20)]
     assert max(used) < 256 + 12
+
+
+@pytest.mark.parametrize(
+    ("members", "used"), [(np.arange(100) % 2 == 0, 40), (np.arange(100) < 30, 30), (np.zeros(100), 1)]
+)
+def test_a_run_by_itself_embeds_what_it_uses_alone(members: np.ndarray, used: int) -> None:
+    order, taken = class_minibatch(members.astype(bool)[None], 40, RANDOMNESS, 0, 0)
+    assert (len(order), taken.shape) == (used, (1, used))
+    assert taken.all() == members.any()
 
 
 def test_few_records_have_effects_of_their_own() -> None:
