@@ -71,6 +71,12 @@ def findings(material: MembershipMaterial) -> tuple[Block, ...]:
     """What was found, on one page."""
     report, num_nonmembers = material.report, material.histogram.num_nonmembers
     seen = f"Attack {report.attack}, level “{report.level}”: the adversary sees {seen_by(report.level)}."
+    if report.ladder is not None:
+        levels = ", ".join(row.level for row in report.ladder.rows)
+        seen = (
+            f"The same method at levels {levels}. The table below compares them; all other figures are of the attack "
+            f"{report.attack} at level “{report.level}”."
+        )
     explained = explain_bound(report.epsilon, num_drawn=words.num_coins(report))
     region = allowed_region(report)
     title = "Receiver operating characteristic (ROC)"
