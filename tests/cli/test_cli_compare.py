@@ -37,7 +37,7 @@ def test_compare_scores_every_entry_on_the_same_test_runs(tmp_path, monkeypatch,
     (folder,) = (tmp_path / "runs").glob("compare-*")
     assert (folder / "figures" / "roc.png").stat().st_size > 10_000
     assert (folder / "report.pdf").read_bytes().startswith(b"%PDF")
-    assert "lira, set, 18 shadows" in (folder / "report.html").read_text(encoding="utf-8")
+    assert "lira, set, 18 fit runs" in (folder / "report.html").read_text(encoding="utf-8")
     kept = (folder / "report.json").read_bytes()
 
     # Its command gives its bytes again, into the same folder; other attacks go to another.

@@ -98,6 +98,6 @@ def test_stated_claim_stands_beside_what_the_ledger_proves(
     assert (report["proved"]["delta"], report["proved"]["source"]) == (1e-5, "ledger of what ran")
     assert 1.9 < report["proved"]["epsilon_pld"] <= 2 < report["proved"]["epsilon_rdp"]
     page = (Path(report["run_directory"]) / "report.html").read_text(encoding="utf-8")
-    assert "Source: stated with --claim. The ledger of what ran proves ε" in page
+    assert 'Source: stated with <span class="option">--claim</span>. The ledger of what ran proves ε' in page
     unclaimed = json.loads(run("lira", *TINY, "--json", "--out", tmp_path).out)
     assert unclaimed["claimed"] == unclaimed["proved"] == report["proved"]

@@ -291,7 +291,7 @@ def test_a_mixture_is_a_comparison_with_a_section_each_against_text(runs, monkey
         assert name in text
     for words in (text, Skeleton(page).text):
         assert "dyn-psg ≥" in words.replace("\u00a0", " ")
-        assert "a test of the whole trade-off curve" in words
+        assert "rests on tests of the whole trade-off curve" in words
     before = {name: Path(path).read_bytes() for name, path in answer["comparison"].items()}
     run(monkeypatch, capsys, *paths)
     assert {name: Path(path).read_bytes() for name, path in answer["comparison"].items()} == before

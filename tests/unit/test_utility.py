@@ -191,8 +191,8 @@ def test_released_set_beside_real_records(run, tmp_path):
         "--architectures", "mlp", "--seeds", 2, "--epochs", 40, "--out", tmp_path / "out",
     )  # fmt: skip
     assert code == 0
-    assert "theirs.npz may have seen" in out
-    assert "synthetic.pt may have seen" not in out
+    assert "theirs.npz may have been made from" in out
+    assert "synthetic.pt may have been made from" not in out
     assert "(a guess" in out
     rows = json.loads((tmp_path / "out" / "report.json").read_text())["rows"]
     assert rows[0]["accuracy"]["values"] == rows[1]["accuracy"]["values"]
