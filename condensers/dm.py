@@ -181,8 +181,9 @@ def class_minibatch(
 
 def _used(order: np.ndarray, taken: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Without the records that no run takes, which of a single run are many. One is kept where all are such."""
-    some = taken.any(0)
-    some[0] |= not some.any()
+    some = np.flatnonzero(taken.any(axis=0))
+    if not len(some):
+        some = np.zeros(1, dtype=np.intp)
     return order[some], taken[:, some].astype(np.float32)
 
 
