@@ -22,7 +22,11 @@ def _describe(command: click.Command | None, name: str, parent: click.Context) -
         raise LookupError(f"audit {name}: listed, but there is no such command")
     context = click.Context(command, info_name=name, parent=parent)
     usage = " ".join([f"audit {name}", *command.collect_usage_pieces(context)])
-    options = [_option_row(one, context) for one in command.get_params(context) if isinstance(one, click.Option)]
+    options = [
+        _option_row(one, record[0])
+        for one in command.get_params(context)
+        if isinstance(one, click.Option) and (record := one.get_help_record(context))
+    ]
     return "\n\n".join(
         [
             f"## audit {name}",
@@ -33,10 +37,8 @@ def _describe(command: click.Command | None, name: str, parent: click.Context) -
     )
 
 
-def _option_row(option: click.Option, context: click.Context) -> str:
-    shown = ", ".join([*option.opts, *option.secondary_opts])
-    if not option.is_flag:
-        shown += f" {option.make_metavar(context)}"
+def _option_row(option: click.Option, as_in_help: str) -> str:
+    shown = ", ".join([*option.opts, *option.secondary_opts]) if option.is_flag else as_in_help
     default = option.to_info_dict()["default"]
     known = option.show_default and not option.is_flag and default not in (None, ())
     return f"| `{_code(shown)}` | {_cell(option.help or '')} | {f'`{_code(str(default))}`' if known else ''} |"
