@@ -31,7 +31,8 @@ def epsilon_rdp(
     if conversion not in CONVERSIONS:
         raise BadInput(f"conversion {conversion!r}: must be one of {', '.join(CONVERSIONS)}")
     relation = neighbouring_relation(event)
-    return _checked(max(branch_epsilon(branch, relation, delta, conversion, orders) for branch in branches(event)))
+    grid = None if orders is None else tuple(orders)
+    return _checked(max(branch_epsilon(branch, relation, delta, conversion, grid) for branch in branches(event)))
 
 
 def epsilon_pld(event: DpEvent, delta: float) -> float:

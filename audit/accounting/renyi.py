@@ -10,8 +10,9 @@ then two refinements around the best order. Papers that used a library's fixed g
 
 import logging
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 
 import numpy as np
 from dp_accounting import NeighboringRelation, UnsupportedEventError
@@ -25,12 +26,13 @@ CONVERSIONS = ("balle", "mironov")
 OPACUS_ORDERS = (*(1 + tenth / 10 for tenth in range(1, 100)), *range(12, 64))
 
 
+@lru_cache(maxsize=256)  # the search for a noise multiplier is the same for every seed of an audit
 def branch_epsilon(
-    branch: Sequence[Leaf],
+    branch: tuple[Leaf, ...],
     relation: str,
     delta: float,
     conversion: str = "balle",
-    orders: Sequence[float] | None = None,
+    orders: tuple[float, ...] | None = None,
 ) -> float:
     """The smallest ε over the orders given, or over a grid that adapts to the branch."""
     if not branch:
@@ -55,7 +57,7 @@ def branch_epsilon(
     return max(0.0, float(values.min()))
 
 
-def _epsilons(branch: Sequence[Leaf], relation: str, orders: np.ndarray, delta: float, conversion: str) -> np.ndarray:
+def _epsilons(branch: tuple[Leaf, ...], relation: str, orders: np.ndarray, delta: float, conversion: str) -> np.ndarray:
     rdp = _divergences(branch, relation, orders)
     if conversion == "mironov":
         return rdp + math.log(1 / delta) / (orders - 1)  # Proposition 3, arXiv:1702.07476; Lemma II.5 of Zheng & Li
@@ -63,7 +65,7 @@ def _epsilons(branch: Sequence[Leaf], relation: str, orders: np.ndarray, delta: 
     return rdp + np.log1p(-1 / orders) - (math.log(delta) + np.log(orders)) / (orders - 1)
 
 
-def _divergences(branch: Sequence[Leaf], relation: str, orders: np.ndarray) -> np.ndarray:
+def _divergences(branch: tuple[Leaf, ...], relation: str, orders: np.ndarray) -> np.ndarray:
     kind = NeighboringRelation.REPLACE_ONE if relation == REPLACE_ONE else NeighboringRelation.ADD_OR_REMOVE_ONE
     accountant = RdpAccountant(orders=orders, neighboring_relation=kind)
     try:
