@@ -161,12 +161,17 @@ def adam_step(
 ) -> tuple[Parameters, Parameters, Parameters]:
     """One step of Adam, `step` counted from 1: the next weights and moments."""
     decay_first, decay_second = moments
-    first = {name: decay_first * first[name] + (1 - decay_first) * gradients[name] for name in gradients}
-    second = {name: decay_second * second[name] + (1 - decay_second) * gradients[name] ** 2 for name in gradients}
-    moved = {}
-    for name, value in parameters.items():
-        mean, spread = first[name] / (1 - decay_first**step), second[name] / (1 - decay_second**step)
-        moved[name] = value - learning_rate * mean / (spread.sqrt() + SMALLEST)
+    # The weights of all runs are larger than a cache: as few passes over them as the formulas allow.
+    first = {name: first[name].lerp(gradients[name], 1 - decay_first) for name in gradients}
+    second = {
+        name: (decay_second * second[name]).addcmul_(gradients[name], gradients[name], value=1 - decay_second)
+        for name in gradients
+    }
+    rate, spread = learning_rate / (1 - decay_first**step), 1 / sqrt(1 - decay_second**step)
+    moved = {
+        name: value.addcdiv(first[name], second[name].sqrt().mul_(spread).add_(SMALLEST), value=-rate)
+        for name, value in parameters.items()
+    }
     return moved, first, second
 
 
