@@ -13,7 +13,7 @@ from audit.games.neighbours import DESIGNS
 from audit.games.transcript.experiment import Experiment
 from audit.games.transcript.record import run_worst_case
 from audit.games.transcript.resolve import _class_sizes
-from audit.games.transcript.runs import choose_length
+from audit.games.transcript.runs import choose_length, groups_of
 from audit.games.transcript.transcripts import listen
 from audit.games.transcript.verdict import granted_family, try_all
 from condensers.ledger import EVERYBODY, Event, FixedSize, Poisson
@@ -172,3 +172,11 @@ def test_infinite_bounds_survive_the_record(kept):
 def test_another_file_is_refused_in_one_line(text):
     with pytest.raises(ValueError, match=r"^[^\n]+$"):
         load_worst_case(text)
+
+
+def test_a_design_by_itself_has_all_runs_and_beside_others_a_quarter():
+    asked = experiment("ldpdc", 1000)
+    alone = dataclasses.replace(asked, only=("blank",))
+    runs = [sum(group.num_runs for group in groups_of(one, design)) for one, design in
+            ((alone, "blank"), (asked, "blank"), (asked, "alone"))]  # fmt: skip
+    assert runs == [1000, 250, 1000]

@@ -52,7 +52,7 @@ class Group:
 def groups_of(experiment: Experiment, design: str, *, one_by_one: bool = False) -> tuple[Group, ...]:
     """The groups of one design."""
     place = list(DESIGNS).index(design)
-    share = SHARE_OF_RUNS.get(design, SHARE_OF_OTHERS)
+    share = SHARE_OF_RUNS.get(design, SHARE_OF_OTHERS) if len(experiment.designs) > 1 else 1.0
     total = max(LEAST_TRIALS, int(experiment.trials * share))
     if not DESIGNS[design] or experiment.level != "transcript":
         total = min(total, max(LEARNED_RUNS, LEAST_TRIALS))
