@@ -149,9 +149,10 @@ def _replay(
     bench: Bench, pool: Pool, members: Tensor, runs: tuple[int, ...], first: CondensedBatch, recorded: list[Release]
 ) -> ContractCheck:
     turned = pool.images.flip(0)
-    # Records of other signs, of another size and brightness, and blank ones: a statistic that is the same for one
-    # of them is not for all.
-    for images in (-turned, 0.37 * turned + 0.21, torch.zeros_like(turned)):
+    # Records of other signs, of another size and brightness, blank ones, and some far off in several directions, to
+    # which other images are the nearest: a statistic, or a choice by it, that is the same for one is not for all.
+    far = torch.from_numpy(stream(0, "far records").choice([-10.0, 10.0], (4, *pool.images.shape[1:]))).to(turned)
+    for images in (-turned, 0.37 * turned + 0.21, torch.zeros_like(turned), *(turned + pattern for pattern in far)):
         sentence = _replayed(bench, replace(pool, images=images), ~members, runs, first, recorded)
         if sentence:
             return ContractCheck(name=REPLAY, held=False, sentence=_sentence(sentence))
