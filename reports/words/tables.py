@@ -172,7 +172,7 @@ def comparison_table(reports: Sequence[AuditRecord]) -> Table:
     """A row per audit, numbered from 1."""
     columns = (
         Column(title="", share=18, align="right"),
-        Column(title="method", share=60),
+        Column(title="method", share=56),
         Column(title="certified ε", share=52, align="right"),
         Column(title="verdict", share=76),
         Column(title="claimed ε", share=48, align="right"),
@@ -182,7 +182,7 @@ def comparison_table(reports: Sequence[AuditRecord]) -> Table:
         Column(title="δ", share=34, align="right"),
         Column(title="ceiling", share=42, align="right"),
         Column(title="AUC", share=38, align="right"),
-        Column(title="accuracy", share=50, align="right"),
+        Column(title="accuracy", share=55, align="right"),
     )
     rows = []
     for number, report in enumerate(reports, start=1):

@@ -248,3 +248,10 @@ def test_a_long_title_is_whole_on_paper_against_text(tmp_path: Path) -> None:
     endless = replace(reproduced(), title="word " * 200)
     write_pdf(build_reproduction(ReproductionMaterial(report=endless)), tmp_path / "r.pdf")
     assert "word…" in text_of(tmp_path / "r.pdf")
+
+
+def test_titles_of_a_comparison_are_whole_words_on_paper_against_text(tmp_path: Path) -> None:
+    overview = replace(build_comparison([audited(), nothing_tested()], []), entries=(), parts=())
+    write_pdf(overview, tmp_path / "c.pdf")
+    said = text_of(tmp_path / "c.pdf")
+    assert all(f" {column.title.split()[0]} " in said for column in comparison_table([audited()]).columns[1:])
