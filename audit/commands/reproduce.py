@@ -105,6 +105,9 @@ def _list(*, as_json: bool, data_root: Path | None) -> str:
             lines += ["", paper]
         data = ", ".join(name if there else f"{name} (not here)" for name, there in found["data"].items())  # type: ignore[attr-defined]
         lines.append(f"  {found['item']:<20}{found['title']}")
-        lines.append(f"  {'':<20}{found['figures']} figures; needs {data}; at scale smoke only digits")
+        lines.append(
+            f"  {'':<20}{found['figures']} figure{'' if found['figures'] == 1 else 's'}; needs {data}; at scale smoke "
+            "only digits"
+        )
         lines += [f"  {'':<20}not run: {one}" for one in found["not_run"]]  # type: ignore[attr-defined]
     return "\n".join([*lines[1:], "", "audit reproduce ITEM --scale smoke|reduced|full; docs/reproduction.md"])

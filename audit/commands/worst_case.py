@@ -89,4 +89,5 @@ def _for_people(report: Any) -> str:
     ]
     if len(learned) > SHOWN:
         lines.append(f"{len(learned) - SHOWN} other learned scores, with p at least as large")
-    return "\n".join([*lines, "", report.epsilon.assumptions[-1], report.pdf])
+    gap = [""] if lines[-1] else []
+    return "\n".join([*lines, *gap, report.epsilon.assumptions[-1], report.pdf])

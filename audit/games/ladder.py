@@ -2,7 +2,8 @@
 
 A bound that holds at the transcript holds below; an attack that wins at the model wins above. The three are tries at
 one claim, so each has a third of the error. The ladder has a run directory of its own, with the record of the set
-level, the gravest verdict of all levels and the ladder in it; the directories of the levels stay as they are.
+level, the gravest verdict of all levels (of equal ones, that with the largest bound) and the ladder in it; the
+directories of the levels stay as they are.
 """
 
 import hashlib
@@ -28,6 +29,7 @@ from condensers.errors import BadConfig
 from condensers.registry import get_method, require_set
 from reports.records import schema
 from reports.records.schema import Ladder, LadderRow
+from reports.records.scope import describe_scope
 
 LEVELS = ("model", "set", "transcript")
 
@@ -84,6 +86,24 @@ def _row(report: Any) -> LadderRow:
     )
 
 
+def _reason(gravest: Any, reports: dict[str, Any]) -> str:
+    """Of an accusation, that of its level; else what holds at all levels."""
+    match gravest.verdict:
+        case "NOT REFUTED":
+            found = "No level contradicts the ε that is claimed or proved. A stronger attack might."
+        case "NO CLAIM":
+            found = f"Nothing is claimed for {gravest.method}, so nothing can be refuted at any level."
+        case _:
+            return f"Level {gravest.level}: {gravest.verdict_reason}"
+    scopes: dict[str, list[str]] = {}
+    for level, report in reports.items():
+        scopes.setdefault(describe_scope(report.scope), []).append(level)
+    tested = "; ".join(
+        f"{scope} (level{'' if len(levels) == 1 else 's'} {' and '.join(levels)})" for scope, levels in scopes.items()
+    )
+    return f"{found} Tested in: {tested}."
+
+
 def keep_ladder(
     reports: dict[str, Any], *, confidence: float, trials: int | None
 ) -> tuple[schema.Report, RunDirectory]:
@@ -93,7 +113,7 @@ def keep_ladder(
     """
     report = reports["set"]
     ladder = Ladder(method=report.method, dataset=report.dataset, rows=tuple(map(_row, reports.values())))
-    gravest = min(reports.values(), key=lambda one: schema.METHOD_VERDICTS.index(one.verdict))
+    gravest = min(reports.values(), key=lambda one: (schema.METHOD_VERDICTS.index(one.verdict), -one.epsilon.lower))
     source = RunDirectory(Path(report.run_directory))
     stored = schema.load(source.report.read_text(encoding="utf-8"))
     config = AuditConfig(**stored.config)
@@ -111,7 +131,7 @@ def keep_ladder(
         run_directory=name,
         ladder=ladder,
         verdict=gravest.verdict,
-        verdict_reason=f"Level {gravest.level}: {gravest.verdict_reason}",
+        verdict_reason=_reason(gravest, reports),
     )
     write_text(directory.report, schema.dump(record))
     return record, directory

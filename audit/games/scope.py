@@ -17,6 +17,8 @@ AnyRecord = TypeVar("AnyRecord", schema.Report, VisualReport, WorstCaseReport, A
 def in_scope(report: AnyRecord) -> AnyRecord:
     """The record with its scope, which the verdict's own sentences name wherever they are printed."""
     scope = scope_of_worst_case(report) if isinstance(report, WorstCaseReport) else scope_of_report(report)
+    if report.verdict == "NOTHING TESTED":
+        return replace(report, scope=scope)
     claimed = "" if report.claimed is None else " The claim covers any data at these settings."
     return replace(
         report, scope=scope, verdict_reason=f"{report.verdict_reason} Tested in: {describe_scope(scope)}.{claimed}"

@@ -39,7 +39,8 @@ def advantage_of(table: str) -> Callable[[Any], Measured]:
 
     def read(record: Any) -> Measured:
         found = next(protocol for protocol in record.protocols if protocol.name.endswith(table))
-        return _in_percent(found.advantage, found.advantage_interval, found.num_seeds)
+        low, high = found.advantage_interval  # of Student, so it may leave what an advantage can be
+        return _in_percent(found.advantage, (max(low, -1.0), min(high, 1.0)), found.num_seeds)
 
     return read
 

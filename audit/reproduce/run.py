@@ -37,7 +37,7 @@ from condensers.errors import BadData
 from reports.documents.reproduction import ReproductionMaterial, build_reproduction
 from reports.records.gallery import pixels
 from reports.records.reproduction import NOT_COMPARED, NOT_RUN, EmbeddingMap, ReproducedRow, ReproductionReport
-from reports.words.reproduction import COLUMNS, csv_row, markdown
+from reports.words.reproduction import COLUMNS, csv_row, markdown, name_labels
 
 Say = Callable[[str], None]
 Finished = dict[str, Any]  # records by specification
@@ -126,7 +126,7 @@ def _sets(item: PublishedItem, outcomes: list[_Outcome], where: Where, say: Say)
     for one in outcomes:
         if one.measured is None or not isinstance(one.cell.spec, Utility):
             continue
-        name = ", ".join(f"{_text(value)}" for value in one.cell.published.labels.values())
+        name = name_labels((label, _text(value)) for label, value in one.cell.published.labels.items())
         for made in condensed_sets(one.cell.spec, replace(where, out=folder_of(one.cell.spec, where)), say):
             if made.images.ndim == 4:
                 found[name] = made.images.detach().cpu()

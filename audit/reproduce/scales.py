@@ -101,7 +101,7 @@ def differences(
     printed = published_values(method, preset, Circumstance(dataset=dataset))
     changed = {**{name: value for name, value in settings.items() if not name.startswith("victim.")}}
     for name, value in sorted(changed.items()):
-        before = f" instead of {printed[name]}" if name in printed else ""
-        if str(printed.get(name, "")).lower() != value:
-            said.append(f"{name} {value}{before}")
+        paper = str(printed.get(name, "")).lower()  # of a truth value as settings are written
+        if paper != value:
+            said.append(f"{name.replace('_', ' ')} {value}{f' instead of {paper}' if name in printed else ''}")
     return (*said, *(f"{name} {text}" for name, text in more.items()))

@@ -6,7 +6,7 @@ from reports.documents import sections
 from reports.documents.blocks import Block, Columns, Definitions, Document, Heading, Prose
 from reports.records.attribute import AttributeReport
 from reports.words import attribute as words
-from reports.words.bounds import explain_bound, explain_claim, repeat_entries
+from reports.words.bounds import explain_bound, repeat_entries
 from reports.words.intervals import noted
 from reports.words.rounding import measured
 
@@ -30,8 +30,9 @@ def build_attribute(material: AttributeMaterial) -> Document:
 
 def findings(report: AttributeReport) -> tuple[Block, ...]:
     """What was found, on one page."""
+    explained = explain_bound(report.epsilon, num_drawn=words.num_coins(report))
     return (
-        *sections.opening(report, words.SEEN, explain_bound(report.epsilon), control=report.game.membership_shuffled),
+        *sections.opening(report, words.SEEN, explained, control=report.game.membership_shuffled),
         Prose(text=words.explain_finding(report), kind="strong"),
         Heading(text=words.ERRORS_TITLE),
         words.errors_table(report),
@@ -59,7 +60,8 @@ def rest(report: AttributeReport) -> tuple[Block, ...]:
     return (
         Heading(text="Receiver operating characteristic of the gain"),
         sections.curve(report, words.num_nonmembers(report), name="roc", of=of),
-        *sections.against_claim(report, "Measured ε of every estimator", explain_claim(report)),
+        Prose(text=words.explain_curve(report), kind="note"),
+        *sections.against_claim(report, "Measured ε of every estimator"),
         *sections.all_bounds(report.bounds, report.epsilon),
         *sections.threat(report),
         *sections.limits(words.LIMITS),

@@ -74,8 +74,11 @@ def _curves(reports: Sequence[AuditRecord]) -> tuple[Block, ...]:
     if not curves:
         return ()
     note = "The numbers are those of the table; AUC is the area under a curve, and 0.5 is chance."
-    if len(curves) == MOST_CURVES < len(reports):
-        note += f" Of {len(reports)} audits, the {MOST_CURVES} curves with the largest AUC are drawn."
+    without = [str(number) for number, report in enumerate(reports, start=1) if report.roc is None]
+    if len(curves) < len(reports) - len(without):
+        note += f" Of {len(reports) - len(without)} curves, the {MOST_CURVES} with the largest AUC are drawn."
+    if without:
+        note += f" No curve was measured in audit{'' if len(without) == 1 else 's'} {', '.join(without)}."
     return (
         Heading(text="Receiver operating characteristics"),
         Curves(

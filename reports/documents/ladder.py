@@ -5,6 +5,7 @@ from reports.figures.epsilon import epsilon_plot
 from reports.records.schema import Ladder
 from reports.words.bounds import LEVELS_NOTE
 from reports.words.epsilon_rows import explain_bars, rows_of_ladder
+from reports.words.ladder import transcript_note
 from reports.words.tables import ladder_table
 
 
@@ -16,5 +17,5 @@ def ladder_section(ladder: Ladder) -> tuple[Block, ...]:
         Heading(text="Certified ε by level of the adversary"),
         ladder_table(ladder),
         Figure(plot=epsilon_plot(rows, what)),
-        Prose(text=f"{explain_bars(rows)} {LEVELS_NOTE}", kind="note"),
+        Prose(text=f"{explain_bars(rows)} {LEVELS_NOTE}{transcript_note(ladder)}", kind="note"),
     )

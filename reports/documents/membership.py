@@ -28,6 +28,7 @@ from reports.words.bounds import REAL_NOTE, explain_bound, repeat_entries, seen_
 from reports.words.coin_test import explain_coin_test
 from reports.words.groups import explain_groups, groups_table, title_of_groups
 from reports.words.intervals import noted
+from reports.words.ladder import explain_ladder, ladder_headline, seen_by_levels
 from reports.words.roc import explain_outside, explain_roc
 from reports.words.rounding import count
 from reports.words.tables import exposed_table, outlook_table, protocols_table, rates_table
@@ -71,13 +72,10 @@ def findings(material: MembershipMaterial) -> tuple[Block, ...]:
     """What was found, on one page."""
     report, num_nonmembers = material.report, material.histogram.num_nonmembers
     seen = f"Attack {report.attack}, level “{report.level}”: the adversary sees {seen_by(report.level)}."
+    explained, figure = explain_bound(report.epsilon, num_drawn=words.num_coins(report)), ""
     if report.ladder is not None:
-        levels = ", ".join(row.level for row in report.ladder.rows)
-        seen = (
-            f"The same method at levels {levels}. The table below compares them; all other figures are of the attack "
-            f"{report.attack} at level “{report.level}”."
-        )
-    explained = explain_bound(report.epsilon, num_drawn=words.num_coins(report))
+        seen = seen_by_levels(report.ladder, report.attack, report.level)
+        explained, figure = explain_ladder(report.ladder), ladder_headline(report.ladder)
     region = allowed_region(report)
     title = "Receiver operating characteristic (ROC)"
     said = explain_roc(report.roc, num_nonmembers)
@@ -87,7 +85,7 @@ def findings(material: MembershipMaterial) -> tuple[Block, ...]:
             f"{said} {explain_outside(report, region, num_nonmembers)}",
         )
     return (
-        *sections.opening(report, seen, explained, control=report.game.membership_shuffled),
+        *sections.opening(report, seen, explained, figure=figure, control=report.game.membership_shuffled),
         *(() if report.ladder is None else ladder_section(report.ladder)),
         Columns(
             left=(Heading(text="What was audited"), Definitions(entries=words.explain_game(report))),
@@ -115,7 +113,11 @@ def rest(material: MembershipMaterial) -> tuple[Block, ...]:
         Prose(text=noted(report.roc.interval_unit), kind="note"),
         *sections.against_claim(report, "Measured ε of every estimator"),
         *sections.all_bounds(
-            report.bounds, report.epsilon, ratio=report.paper_style_epsilon, note=words.ratio_note(report)
+            report.bounds,
+            report.epsilon,
+            ratio=report.paper_style_epsilon,
+            resting="verdict" if report.ladder is None else f"verdict at level “{report.level}”",
+            note=words.ratio_note(report),
         ),
         *_curve_test(report),
         *_protocols(report),

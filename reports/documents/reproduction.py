@@ -49,7 +49,7 @@ def build_reproduction(material: ReproductionMaterial) -> Document:
             Prose(text=words.SCALES[report.scale]),
             Heading(text=f"Published and ours ({report.unit})"),
             words.rows_table(report),
-            Prose(text=words.INTERVALS, kind="note"),
+            Prose(text=words.explain_intervals(report), kind="note"),
             *_figures(material),
             *_quoted(report),
             Heading(text="How to repeat this"),
@@ -67,7 +67,11 @@ def _figures(material: ReproductionMaterial) -> tuple[Block, ...]:
     report = material.report
     blocks: list[Block] = []
     if report.axis and any(row.ours is not None for row in report.rows):
-        blocks += [Heading(text=f"By {report.axis}"), Figure(plot=curve_plot(report), name="curve")]
+        blocks += [
+            Heading(text=f"By {words.name_axis(report.axis)}"),
+            Figure(plot=curve_plot(report), name="curve"),
+            Prose(text=words.CURVE_NOTE, kind="note"),
+        ]
     for found in report.maps:
         blocks += [
             Heading(text=f"Map of synthetic images by {found.kind}"),

@@ -45,13 +45,15 @@ LIMITS = "What this audit does not show"
 LIMITS_OF_MEASUREMENT = "What this does not show"
 
 
-def opening(report: AuditRecord, seen: str, explained: str, *, control: bool = False) -> tuple[Block, ...]:
-    """Who attacks, the verdict, and the figure that was certified."""
+def opening(
+    report: AuditRecord, seen: str, explained: str, *, figure: str = "", control: bool = False
+) -> tuple[Block, ...]:
+    """Who attacks, the verdict, and the figure that was certified: that of the record, or another `figure`."""
     return (
         Prose(text=seen, kind="lead"),
         *((Prose(text=CONTROL_NOTE, kind="alarm"),) if control else ()),
         Verdict(verdict=report.verdict, reason=report.verdict_reason),
-        KeyFigure(figure=headline(report.epsilon, report.claimed), text=explained),
+        KeyFigure(figure=figure or headline(report.epsilon, report.claimed), text=explained),
         Prose(text=SYMBOLS_NOTE, kind="note"),
     )
 
@@ -140,9 +142,9 @@ def limits(entries: tuple[tuple[str, str], ...], title: str = LIMITS) -> tuple[B
 
 def entry_of(report: AuditRecord, number: int) -> Entry:
     """How a comparison lists it."""
-    certified = headline(report.epsilon, report.claimed)
+    certified = f"{headline(report.epsilon, report.claimed)}, " if report.epsilon.num_trials else ""
     return Entry(
-        label=f"{number}  {line_of(report)}: {certified}, {report.verdict}",
+        label=f"{number}  {line_of(report)}: {certified}{report.verdict}",
         subject=f"{report.method} on {report.dataset}",
         level=report.level,
     )

@@ -1,14 +1,20 @@
 """Figures of a reproduction: curves as printed and as measured, and maps of synthetic images."""
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from reports.figures.canvas import Canvas, Plot, legend_columns, legend_height
-from reports.figures.style import SERIES
+from reports.figures.style import POINTS_PER_INCH, SERIES
+from reports.figures.typography import Face, text_width
 from reports.records.reproduction import EmbeddingMap, ReproducedRow, ReproductionReport
+from reports.words.reproduction import name_axis, name_labels
+from reports.words.rounding import count
 
 _HEIGHT, _MARGIN, _BELOW = 150.0, 46.0, 40.0
+_TICK, _APART = Face(size=8, leading=10), 4.0
 
 
 def curve_plot(report: ReproductionReport) -> Plot:
@@ -16,7 +22,8 @@ def curve_plot(report: ReproductionReport) -> Plot:
     curves = _curves(report)
     labels = [text for name in curves for text in (name, f"{name}, published")]
     return Plot(
-        alt=f"{report.title} ({report.unit}) by {report.axis}, as printed and as measured; the table has the numbers.",
+        alt=f"{report.title} ({report.unit}) by {name_axis(report.axis)}, as printed and as measured; the table has "
+        "the numbers.",
         height=lambda width: _HEIGHT + _BELOW + 8 + legend_height(width, labels),
         draw=partial(_draw_curves, report=report, curves=curves, labels=labels),
     )
@@ -26,7 +33,7 @@ def _curves(report: ReproductionReport) -> dict[str, list[ReproducedRow]]:
     """Rows by what else they are labelled with."""
     found: dict[str, list[ReproducedRow]] = {}
     for row in report.rows:
-        rest = ", ".join(value for name, value in row.labels if name != report.axis)
+        rest = name_labels((name, value) for name, value in row.labels if name != report.axis)
         if row.label(report.axis) is not None:
             found.setdefault(rest, []).append(row)
     return found
@@ -74,11 +81,25 @@ def _draw_curves(
             )
     if len(places) > 1 and min(places) > 0 and max(places) / min(places) > 10:
         axes.set_xscale("log")
-    axes.set_xticks(sorted(places), [f"{place:g}" for place in sorted(places)])
+    axes.set_xticks(sorted(places), _tick_labels(axes, sorted(places)))
     axes.minorticks_off()
-    axes.set(xlabel=report.axis, ylabel=report.unit)
+    axes.set(xlabel=name_axis(report.axis), ylabel=report.unit)
     axes.grid(axis="y")
     canvas.legend(axes, _HEIGHT + _BELOW, legend_columns(canvas.width, labels))
+
+
+def _tick_labels(axes: Axes, places: Sequence[float]) -> list[str]:
+    """A label for each place, empty where it would touch the one before it."""
+    labels: list[str] = []
+    end = -np.inf
+    scale = POINTS_PER_INCH / axes.figure.dpi
+    for place in places:
+        label = count(int(place)) if place.is_integer() else f"{place:g}"
+        middle, half = scale * axes.transData.transform((place, 0))[0], text_width(label, _TICK) / 2
+        fits = middle - half > end + _APART
+        labels.append(label if fits else "")
+        end = middle + half if fits else end
+    return labels
 
 
 def map_plot(found: EmbeddingMap) -> Plot:

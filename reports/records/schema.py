@@ -193,6 +193,11 @@ class LadderRow:
     analytic_epsilon: float | None
     verdict: str
 
+    @property
+    def measured(self) -> bool:
+        """Not where the runs were never made."""
+        return self.verdict not in ("CONTRACT BROKEN", "NOTHING TESTED")
+
     def __post_init__(self) -> None:
         if self.verdict not in METHOD_VERDICTS:
             raise ValueError(f"verdict {self.verdict!r} is not one of {', '.join(METHOD_VERDICTS)}")

@@ -34,6 +34,8 @@ _SIGNS = {
     "NOTHING TESTED": "○",
 }
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]{1,30}(?![\w-])")
+_IDENTIFIER = re.compile(r"\w[\w.:/]{15,}")
+_JOINT = re.compile(r"(?<=[._:/])(?=[^\W\d_])")
 _UNSAFE = ("Cc", "Cf", "Cs", "Co", "Cn")  # control, direction, surrogate, private and unassigned characters
 
 
@@ -76,6 +78,11 @@ def worded(text: str) -> Markup:
     return Markup(_OPTION.sub(r'<span class="option">\g<0></span>', str(escape(visible(text)))))
 
 
+def parted(text: str) -> Markup:
+    """Text for a title or a cell, in which long names of modules and settings may be parted at their joints."""
+    return Markup(_IDENTIFIER.sub(lambda found: _JOINT.sub("<wbr>", found.group()), str(escape(visible(text)))))
+
+
 @cache
 def _environment() -> Environment:
     environment = Environment(
@@ -89,7 +96,7 @@ def _environment() -> Environment:
     environment.globals.update(
         kind_of=_kind_of, places=_places, png=_png, svg=_svg, signs=_SIGNS, wide=WIDE, narrow=NARROW
     )
-    environment.filters["worded"] = worded
+    environment.filters |= {"worded": worded, "parted": parted}
     return environment
 
 

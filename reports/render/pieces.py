@@ -25,7 +25,7 @@ from reports.documents.blocks import (
 from reports.figures.canvas import Canvas, Plot
 from reports.figures.mosaic import row_plot
 from reports.figures.style import GREY, INK, PALE, RED_INK, VERDICT_COLOURS
-from reports.figures.typography import Face, break_word, printable, text_width, wrap
+from reports.figures.typography import Face, break_word, printable, shorten, text_width, wrap
 from reports.render.faces import BODY, CAPTION, CODE, HEADING, LARGE, QUIET, SEAL, STRONG, SUMMARY, TITLE
 from reports.render.rows import keep_ends, row_pieces
 from reports.render.sheets import (
@@ -55,11 +55,12 @@ _MOST_LINES = 24  # of one piece
 _PAGE = PAGE_HEIGHT - MARGIN - FOOT
 _THUMBNAIL = 56.0
 _SMALLEST = 0.62
+_TITLE_LINES = 5
 
 
 def title_pieces(over: str, title: str, width: float) -> list[Piece]:
     """What a document begins with."""
-    lines = wrap(title, TITLE, width)[:3]
+    lines = _most_lines(wrap(title, TITLE, width), TITLE, width)
     height = CAPTION.leading + 2 + len(lines) * TITLE.leading
 
     def draw(sheet: Sheet, x: float, y: float) -> None:
@@ -67,6 +68,13 @@ def title_pieces(over: str, title: str, width: float) -> list[Piece]:
         put_lines(sheet, lines, TITLE, x, y + CAPTION.leading + 2)
 
     return [Piece(height=height, draw=draw, glued=True)]
+
+
+def _most_lines(lines: list[str], face: Face, width: float) -> list[str]:
+    """The lines of a title; of one that is too long the first, with an ellipsis."""
+    if len(lines) <= _TITLE_LINES:
+        return lines
+    return [*lines[: _TITLE_LINES - 1], shorten(" ".join(lines[_TITLE_LINES - 1 :]), face, width)]
 
 
 def flow(blocks: Sequence[Block], width: float) -> list[Piece]:

@@ -1,8 +1,11 @@
 """What is said of `audit attribute`."""
 
+from reports.records.allowed import allowed_region
 from reports.records.attribute import EASIER, AttributeReport, Estimate
+from reports.words.bounds import explain_accountants, explain_claim
 from reports.words.intervals import remark
-from reports.words.rounding import count, decimals_of, measured_percent, percent
+from reports.words.roc import explain_outside, explain_roc
+from reports.words.rounding import common_decimals, count, measured_percent, percent
 from reports.words.table import Column, Table
 
 SEEN = (
@@ -28,7 +31,7 @@ LIMITS = (
     (
         "Single records",
         "The figures are means over records. A few records can be reconstructed while the mean hardly changes: "
-        "look at the share that is reconstructed, and run `audit visual`.",
+        "look at the share that is reconstructed, and run audit visual.",
     ),
     (
         "Other attributes",
@@ -36,7 +39,7 @@ LIMITS = (
     ),
     (
         "Fit runs",
-        "The runs that the adversary learned from were condensed from halves of the same pool, as in `audit lira`. An "
+        "The runs that the adversary learned from were condensed from halves of the same pool, as in audit lira. An "
         "adversary with data of its own has less to learn from.",
     ),
 )
@@ -51,25 +54,35 @@ def errors_table(report: AttributeReport) -> Table:
         Column(title=f"{percent(report.roc.interval_confidence)} interval", share=0.32, align="right"),
     )
     reconstructed = f"reconstructed (error at most {percent(found.reconstructed_at)})"
-    rows = [
-        ("error without the set", _alone(found.error_without), ""),
-        ("error with the set, non-members", *_cells(found.error_nonmembers)),
-        ("error with the set, members", *_cells(found.error_members)),
-        ("with the set against without it: gain of all records", *_cells(found.gain)),
-        ("members against non-members: further gain of members", *_cells(found.member_gain)),
-        (f"{reconstructed}, without the set", _alone(found.reconstructed_without), ""),
-        (f"{reconstructed}, non-members", *_cells(found.reconstructed_nonmembers)),
-        (f"{reconstructed}, members", *_cells(found.reconstructed_members)),
-        ("members against non-members: further reconstructions", *_cells(found.member_reconstructions)),
-    ]
-    if found.start_gain is not None:
-        rows.append(("gain of records that images were initialised with", *_cells(found.start_gain)))
-    return Table(columns=columns, rows=tuple(rows), marked=4)
+    started = () if found.start_gain is None else (found.start_gain,)
+    errors = _rows(found.error_without, found.error_nonmembers, found.error_members)
+    gains = _rows(found.gain, found.member_gain, *started)
+    reconstructions = _rows(
+        found.reconstructed_without,
+        found.reconstructed_nonmembers,
+        found.reconstructed_members,
+        found.member_reconstructions,
+    )
+    names = (
+        "error without the set",
+        "error with the set, non-members",
+        "error with the set, members",
+        "with the set against without it: gain of all records",
+        "members against non-members: further gain of members",
+        *("gain of records that images were initialised with" for _ in started),
+        f"{reconstructed}, without the set",
+        f"{reconstructed}, non-members",
+        f"{reconstructed}, members",
+        "members against non-members: further reconstructions",
+    )
+    cells = (*errors, *gains, *reconstructions)
+    rows = tuple((name, *figures) for name, figures in zip(names, cells, strict=True))
+    return Table(columns=columns, rows=rows, marked=4)
 
 
 def explain_finding(report: AttributeReport) -> str:
     """The finding, in a sentence or two."""
-    figure, interval = _cells(report.guessing.member_gain)
+    _, (figure, interval) = _rows(report.guessing.gain, report.guessing.member_gain)
     said = f"members gain {figure} {interval} more from the set than non-members"
     over = remark(report.interval_unit) or "over runs"
     if report.finding == EASIER:
@@ -90,7 +103,12 @@ def game_entries(report: AttributeReport) -> tuple[tuple[str, str], ...]:
             f"{count(game.num_fit_runs)} condensations to fit the adversary, {count(game.num_test_runs)} others to "
             "test it",
         ),
-        ("Membership", f"each record in each run with probability {game.inclusion_probability:g}, by its own coin"),
+        (
+            "Membership",
+            f"each record is in each run with probability {game.inclusion_probability:g}, by a membership coin of its "
+            "own",
+        ),
+        ("Claimed", explain_claim(report) + explain_accountants(report.claimed)),
     )
 
 
@@ -103,18 +121,33 @@ def lines_for_people(report: AttributeReport) -> list[str]:
     ]
 
 
+def explain_curve(report: AttributeReport) -> str:
+    """How to read the curve of the gain, and what the claim allows, where there is one."""
+    said, region = explain_roc(report.roc, num_nonmembers(report), about=True), allowed_region(report)
+    return said if region is None else f"{said} {explain_outside(report, region, num_nonmembers(report))}"
+
+
+def num_coins(report: AttributeReport) -> int:
+    """Membership coins of the test runs: those that were tested, and those that chose the thresholds."""
+    return report.game.num_records * report.game.num_test_runs
+
+
 def num_nonmembers(report: AttributeReport) -> int:
     """About half of all coins of the test runs."""
-    return report.game.num_records * report.game.num_test_runs // 2
+    return num_coins(report) // 2
 
 
 def _features(report: AttributeReport) -> str:
     return count(report.num_masked + report.num_visible)
 
 
-def _cells(estimate: Estimate) -> tuple[str, str]:
-    return measured_percent(estimate.value, estimate.interval)
-
-
-def _alone(value: float) -> str:
-    return percent(value, max(decimals_of((0.0, 100 * value)), 1) if value else 1)
+def _rows(*figures: float | Estimate) -> list[tuple[str, str]]:
+    """Figures of one kind and their intervals, to the same number of decimals."""
+    intervals = [(100 * each.interval[0], 100 * each.interval[1]) for each in figures if isinstance(each, Estimate)]
+    decimals = min(max(common_decimals(intervals), 1), 3)
+    return [
+        measured_percent(each.value, each.interval, decimals)
+        if isinstance(each, Estimate)
+        else (percent(each, decimals), "")
+        for each in figures
+    ]

@@ -228,13 +228,15 @@ def line_of(report: AuditRecord) -> str:
     return f"{title_of(report)}{attack}, level {report.level}"
 
 
-def many_audits(bound: EpsilonBound) -> tuple[str, str]:
-    """The limit that every kind of audit has."""
-    return (
-        "Several audits",
-        f"The confidence of {percent(bound.confidence)} is that of this audit alone. If you run several audits, "
-        "correct for multiple testing.",
+def many_audits(bound: EpsilonBound, together: float | None = None) -> tuple[str, str]:
+    """The limit that every kind of audit has. `together` is the confidence of all levels of a ladder."""
+    alone = f"The confidence of {percent(bound.confidence)} is that of "
+    alone += (
+        "this audit alone."
+        if together is None
+        else f"one level, and {percent(together)} is that of all levels together."
     )
+    return "Several audits", f"{alone} If you run several audits, correct for multiple testing."
 
 
 def settings_table(config: Mapping[str, Any]) -> Table:

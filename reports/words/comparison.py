@@ -18,9 +18,9 @@ CURVE_NOTE = (
 
 def explain_comparison(reports: Sequence[AuditRecord]) -> str:
     """What the reader of several audits must not forget."""
-    confidences = {report.epsilon.confidence for report in reports}
-    share = percent(confidences.pop()) if len(confidences) == 1 else "its own"
-    error = min(1.0, sum(1 - report.epsilon.confidence for report in reports))
+    confidences = [report.epsilon.confidence for report in reports if report.epsilon.num_trials]
+    share = percent(confidences[0]) if len(set(confidences)) == 1 else "its own"
+    error = min(1.0, sum(1 - confidence for confidence in confidences))
     return (
         f"{count(len(reports))} audits. Each bound holds with {share} confidence by itself. The probability that at "
         f"least one of them is too high may be up to {up(100 * error, 0)}%, so correct for multiple testing before you "

@@ -13,16 +13,19 @@ from reports.words.rounding import HIGHEST_CEILING, decimals_apart, down, ordina
 @dataclass(frozen=True, kw_only=True)
 class EpsilonRow:
     """One bar: filled to `lower`, pale to `ceiling`, a mark at `claimed`; not `certified`, and without a ceiling, where
-    it is no bound."""
+    it is no bound; nothing where nothing was `tested`."""
 
     label: str
     lower: float
     ceiling: float
     claimed: float | None
     certified: bool = True
+    tested: bool = True
 
     @property
     def figure(self) -> str:
+        if not self.tested:
+            return "–"
         if not self.certified:
             return f"≈ {ordinary(self.lower)}"
         return f"≥ {down(max(self.lower, 0), decimals_apart(self.lower, self.claimed))}"
@@ -34,7 +37,7 @@ class EpsilonRow:
     @property
     def most(self) -> str:
         """The ceiling, in words."""
-        return say_ceiling(self.ceiling) if self.certified else "–"
+        return say_ceiling(self.ceiling) if self.certified and self.tested else "–"
 
 
 def rows_of_bounds(report: AuditRecord) -> list[EpsilonRow]:
@@ -79,7 +82,11 @@ def explain_bars(rows: Sequence[EpsilonRow]) -> str:
 def rows_of_ladder(ladder: Ladder) -> list[EpsilonRow]:
     return [
         EpsilonRow(
-            label=f"{row.level}: {row.attack}", lower=row.lower, ceiling=row.ceiling, claimed=row.analytic_epsilon
+            label=f"{row.level}: {row.attack}",
+            lower=row.lower,
+            ceiling=row.ceiling,
+            claimed=row.analytic_epsilon,
+            tested=row.measured,
         )
         for row in ladder.rows
     ]
@@ -93,13 +100,14 @@ def rows_of_reports(reports: Sequence[AuditRecord]) -> list[EpsilonRow]:
             ceiling=report.epsilon.ceiling,
             claimed=claimed_epsilon(report.claimed),
             certified=report.epsilon.kind != "no bound",
+            tested=report.epsilon.num_trials > 0,
         )
         for number, report in enumerate(reports, start=1)
     ]
 
 
 def _subject(report: AuditRecord) -> str:
-    return report.method if report.level == "transcript" else f"{report.method} on {report.dataset}"
+    return report.method if report.attack == "worst-case" else f"{report.method} on {report.dataset}"
 
 
 def right_end(rows: Sequence[EpsilonRow]) -> float:

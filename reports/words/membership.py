@@ -4,6 +4,7 @@ from reports.records.schema import Report, Roc, claimed_epsilon
 from reports.records.scope import describe_audited
 from reports.words.bounds import explain_accountants, explain_claim, many_audits, say_trials, sentence
 from reports.words.intervals import explain_intervals
+from reports.words.ladder import joint_confidence
 from reports.words.rounding import count, down, measured, measured_percent, percent, say_ceiling, up
 
 RATIO_NOTE = (
@@ -231,7 +232,9 @@ def limits(report: Report) -> tuple[tuple[str, str], ...]:
         (
             "Better attacks",
             f"Only {report.attack} was run, at level “{report.level}”. A stronger attack, or an adversary who sees "
-            "more, may find more.",
+            "more, may find more."
+            if report.ladder is None
+            else "One attack was run at each level. A stronger one may find more.",
         ),
         (
             "Other records",
@@ -245,7 +248,7 @@ def limits(report: Report) -> tuple[tuple[str, str], ...]:
             "The figures hold for the configuration of this report: its data, sizes and number of steps. They do not "
             "carry over to others.",
         ),
-        many_audits(bound),
+        many_audits(bound, None if report.ladder is None else joint_confidence(report.ladder)),
         (
             "Other harms",
             "Membership is what differential privacy bounds. What the "
@@ -258,7 +261,8 @@ def limits(report: Report) -> tuple[tuple[str, str], ...]:
             1,
             (
                 "ε above the ceiling",
-                f"With {say_trials(bound, num_drawn=num_coins(report))} no ε above {down(bound.ceiling)} can be "
+                f"{'With' if report.ladder is None else f'At level “{report.level}”, with'} "
+                f"{say_trials(bound, num_drawn=num_coins(report))} no ε above {down(bound.ceiling)} can be "
                 "certified, however large the leak.",
             ),
         )

@@ -1,8 +1,19 @@
 """What is said of a reproduction: rows for people, for CSV and for Markdown."""
 
 from collections import Counter
+from collections.abc import Iterable
 
-from reports.records.reproduction import AGREEMENTS, NOTHING_PRINTED, ReproducedRow, ReproductionReport
+from reports.records.reproduction import (
+    DIRECTION,
+    NO,
+    NOT_COMPARED,
+    NOT_RUN,
+    NOTHING_PRINTED,
+    UNDECIDED,
+    WITHIN,
+    ReproducedRow,
+    ReproductionReport,
+)
 from reports.words.rounding import count, decimals_of
 from reports.words.table import Column, Table
 
@@ -16,6 +27,30 @@ SCALES = {
     "reduced": "Scale reduced: the paper's data and network with fewer steps, epochs or runs, as each row says.",
     "full": "Scale full: the paper's settings, as far as the paper states them.",
 }
+_SUMMARY = {
+    WITHIN: "within both intervals",
+    DIRECTION: "in direction only",
+    NO: "in disagreement",
+    UNDECIDED: "undecided",
+    NOTHING_PRINTED: "without a printed value",
+    NOT_COMPARED: "not compared",
+    NOT_RUN: "not run",
+}
+# Symbols of the papers that curves are drawn by.
+_AXES = {
+    "sigma": "noise multiplier σ",
+    "L": "group size L",
+    "I": "iterations I",
+    "M": "images per class M",
+    "ipc": "images per class",
+    "C": "clipping norm C",
+    "R": "iterations R",
+    "value": "value of the setting that is varied",
+}
+_PLAIN = ("method", "dataset", "varied")
+_SYMBOLS = {"epsilon": "ε", "sigma": "σ"}
+CURVE_NOTE = "Filled markers are measured here, with their intervals; open markers are values that the paper prints."
+DRAWN_NOTE = " A value that the paper only plots is listed as “drawn”."
 INTERVALS = (
     "Published intervals are the value ± what the paper prints after it, or one unit of its last digit. Ours are 95% "
     "intervals over seeds, networks or runs; a figure without an interval comes from a single run or is analytic."
@@ -25,13 +60,33 @@ INTERVALS = (
 def summary(report: ReproductionReport) -> str:
     """How many figures agree, in one sentence."""
     counts = Counter(row.agreement for row in report.rows)
-    parts = [f"{agreement}: {count(counts[agreement])}" for agreement in AGREEMENTS if counts[agreement]]
-    return f"{count(len(report.rows))} figures; {'; '.join(parts)}."
+    total = len(report.rows)
+    parts = [
+        said if counts[agreement] == total else f"{count(counts[agreement])} {said}"
+        for agreement, said in _SUMMARY.items()
+        if counts[agreement]
+    ]
+    return f"{count(total)} figure{'' if total == 1 else 's'}: {', '.join(parts)}."
 
 
 def name_of(row: ReproducedRow) -> str:
     """Where a figure stands."""
-    return ", ".join(value if name in ("method", "dataset") else f"{name} {value}" for name, value in row.labels)
+    return name_labels(row.labels)
+
+
+def name_labels(labels: Iterable[tuple[str, str]]) -> str:
+    """Values of labels, with their names where the value alone does not tell what it is."""
+    return ", ".join(value if name in _PLAIN else f"{_SYMBOLS.get(name, name)} {value}" for name, value in labels)
+
+
+def name_axis(axis: str) -> str:
+    """What a curve is drawn by, in words."""
+    return _AXES.get(axis, axis)
+
+
+def explain_intervals(report: ReproductionReport) -> str:
+    """The note below the table."""
+    return INTERVALS + (DRAWN_NOTE if any(row.published is None for row in report.rows) else "")
 
 
 def published_text(row: ReproducedRow) -> str:
@@ -60,11 +115,11 @@ def ours_text(row: ReproducedRow) -> str:
 def rows_table(report: ReproductionReport) -> Table:
     """A row for each figure."""
     columns = (
-        Column(title="figure", share=0.25),
-        Column(title="published", share=0.13, align="right"),
-        Column(title="ours", share=0.2, align="right"),
-        Column(title="agreement", share=0.13),
-        Column(title="what differs", share=0.29),
+        Column(title="figure", share=0.22),
+        Column(title="published", share=0.12, align="right"),
+        Column(title="ours", share=0.19, align="right"),
+        Column(title="agreement", share=0.12),
+        Column(title="what differs", share=0.35, prose=True),
     )
     rows = tuple(
         (name_of(row), published_text(row), ours_text(row), row.agreement, "; ".join(row.differs) or "nothing known")

@@ -9,12 +9,13 @@ from reports.words.intervals import bracketed, say_band
 from reports.words.rounding import count, decimals_of, measured, percent, up_percent
 
 
-def explain_roc(roc: Roc, num_nonmembers: int) -> str:
-    """How to read the curve."""
+def explain_roc(roc: Roc, num_nonmembers: int, *, about: bool = False) -> str:
+    """How to read the curve. `about` says that the number of non-members is that to be expected."""
+    others = f"about {count(num_nonmembers)}" if about else count(num_nonmembers)
     few = percent(float(f"{10 / num_nonmembers:.2g}"))
     return (
-        f"TPR against FPR as the threshold on the score varies, with {count(num_nonmembers)} non-members in the test "
-        f"runs. {say_band(percent(roc.interval_confidence), roc.interval_unit)} Below an FPR of {few} (grey hatching) "
+        f"TPR against FPR as the threshold on the score varies, with {others} non-members in the test runs. "
+        f"{say_band(percent(roc.interval_confidence), roc.interval_unit)} Below an FPR of {few} (grey hatching) "
         "the curve rests on fewer than ten false positives. Dots mark the TPR at the key FPRs."
     )
 

@@ -138,9 +138,10 @@ def measured(value: float, interval: tuple[float, float], decimals: int | None =
     return f"{value:.{decimals}f}", f"[{low:.{decimals}f}, {high:.{decimals}f}]"
 
 
-def measured_percent(value: float, interval: tuple[float, float]) -> tuple[str, str]:
-    """A rate and its interval in per cent: ("3.47%", "[3.12%, 3.85%]")."""
-    decimals = max(decimals_of((100 * interval[0], 100 * interval[1]), most=3), 1)
+def measured_percent(value: float, interval: tuple[float, float], decimals: int | None = None) -> tuple[str, str]:
+    """A rate and its interval in per cent: ("3.47%", "[3.12%, 3.85%]"); to so many decimals where its column has."""
+    if decimals is None:
+        decimals = max(decimals_of((100 * interval[0], 100 * interval[1]), most=3), 1)
     low, high = interval
     return percent(value, decimals), f"[{percent(low, decimals)}, {percent(high, decimals)}]"
 

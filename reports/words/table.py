@@ -5,11 +5,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """Its share of the width, relative to the others', and where its cells stand."""
+    """Its share of the width, relative to the others', and where its cells stand; whether they hold sentences, which
+    need some width on a phone."""
 
     title: str
     share: float
     align: str = "left"
+    prose: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -85,8 +85,8 @@ def protocols_table(report: Report) -> Table:
         Column(title="advantage", share=0.11, align="right"),
         Column(title="interval", share=0.19, align="right"),
         Column(title="seeds", share=0.08, align="right"),
-        Column(title="source", share=0.22),
-        Column(title="note", share=0.20),
+        Column(title="source", share=0.22, prose=True),
+        Column(title="note", share=0.20, prose=True),
     )
     rows = []
     for protocol in report.protocols:
@@ -152,7 +152,7 @@ def ladder_table(ladder: Ladder) -> Table:
     for row in ladder.rows:
         decimals = decimals_apart(row.lower, row.analytic_epsilon)
         analytic = "none" if row.analytic_epsilon is None else f"≤ {up(row.analytic_epsilon, decimals)}"
-        certified = f"≥ {down(max(row.lower, 0), decimals)}"
+        certified = f"≥ {down(max(row.lower, 0), decimals)}" if row.measured else "–"
         rows.append(
             (
                 row.level,
@@ -161,7 +161,7 @@ def ladder_table(ladder: Ladder) -> Table:
                 analytic,
                 small(row.delta),
                 percent(row.confidence),
-                say_ceiling(row.ceiling),
+                say_ceiling(row.ceiling) if row.measured else "–",
                 row.attack,
             )
         )
@@ -172,7 +172,7 @@ def comparison_table(reports: Sequence[AuditRecord]) -> Table:
     """A row per audit, numbered from 1."""
     columns = (
         Column(title="", share=18, align="right"),
-        Column(title="method", share=46),
+        Column(title="method", share=56),
         Column(title="certified ε", share=52, align="right"),
         Column(title="verdict", share=76),
         Column(title="claimed ε", share=48, align="right"),
@@ -182,26 +182,27 @@ def comparison_table(reports: Sequence[AuditRecord]) -> Table:
         Column(title="δ", share=34, align="right"),
         Column(title="ceiling", share=42, align="right"),
         Column(title="AUC", share=38, align="right"),
-        Column(title="accuracy", share=50, align="right"),
+        Column(title="accuracy", share=55, align="right"),
     )
     rows = []
     for number, report in enumerate(reports, start=1):
         bound, claimed = report.epsilon, claimed_epsilon(report.claimed)
         decimals = decimals_apart(bound.lower, claimed)
         sign = "≈" if bound.kind == "no bound" else "≥"
-        utility = report.utility
+        utility, tested = report.utility, bound.num_trials > 0
+        none = "none" if tested else "–"  # what would have been tested is in the command
         rows.append(
             (
                 str(number),
                 report.method,
-                f"{sign}\u00a0{down(max(bound.lower, 0), decimals)}",
+                f"{sign}\u00a0{down(max(bound.lower, 0), decimals)}" if tested else "–",
                 report.verdict,
-                "none" if claimed is None else f"≤\u00a0{up(claimed, decimals)}",
+                none if claimed is None else f"≤\u00a0{up(claimed, decimals)}",
                 report.level,
                 report.attack,
                 "–" if report.attack == "worst-case" else report.dataset,
                 small(bound.delta),
-                say_ceiling(bound.ceiling),
+                say_ceiling(bound.ceiling) if tested else "–",
                 "–" if report.roc is None else f"{report.roc.auc:.3f}",
                 "–" if utility is None else percent(utility.accuracy, 1),
             )

@@ -14,6 +14,10 @@ _SEES = {
     "model": "a network that was released, or trained on the released set",
 }
 LEDGER_NOTE = "n × σ s at rate q: n releases with noise multiplier s, each from a sample drawn at rate q."
+_NEXT = (
+    "Omit --design to try every design of the neighbouring pools, or change the pools that the canary is added to "
+    "(--dataset, --records, --classes)."
+)
 BARS_NOTE = (
     "“clopper-pearson” assumes nothing about the mechanism. “gaussian” and “family” assume that the mechanism belongs "
     "to the claimed family and are bounds on ε only if it does. The verdict rests on tests of the whole trade-off "
@@ -42,7 +46,7 @@ def contracts_table(report: WorstCaseReport) -> Table:
     columns = (
         Column(title="check", share=0.2),
         Column(title="outcome", share=0.14),
-        Column(title="finding", share=0.66),
+        Column(title="finding", share=0.66, prose=True),
     )
     outcomes = {True: "held", False: "NOT HELD", None: "not checked"}
     rows = [(f"contract {check.name}", outcomes[check.held], check.sentence) for check in report.contracts]
@@ -131,7 +135,8 @@ def audited_entries(report: WorstCaseReport) -> tuple[tuple[str, str], ...]:
     """What was audited, entry by entry."""
     left = (("Not examined", sentence("; ".join(report.not_examined))),) if report.not_examined else ()
     if not report.epsilon.num_trials:
-        return (*left, ("Runs", "None: nothing was measured, for the reason that the verdict gives"))
+        again = (("Next step", _NEXT),) if report.verdict == "NOTHING TESTED" else ()
+        return (("Runs", "None: nothing was measured, for the reason that the verdict gives"), *left, *again)
     return (
         ("Claimed", explain_claim(report) + explain_accountants(report.claimed)),
         *left,

@@ -250,12 +250,12 @@ def _nothing(
     experiment: Experiment, checks: tuple[ContractCheck, ...], plan: Prepared | None, command: str
 ) -> WorstCaseReport:
     left = {} if plan is None else plan.left_out
-    why = "; ".join(f"canary {design}: {reason}" for design, reason in left.items()) or "no design applies"
+    why = " ".join(f"Canary {design}: {reason}." for design, reason in left.items()) or "No design applies."
     return _report(
         experiment,
         command,
         verdict="NOTHING TESTED",
-        verdict_reason=f"No canary could have been detected at level {experiment.level}: {why}.",
+        verdict_reason=f"No canary could have been detected at level {experiment.level}. {why}",
         contracts=checks,
         not_examined=_not_examined(experiment, plan, noise=False),
     )
