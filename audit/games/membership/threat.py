@@ -1,5 +1,6 @@
 """Who the adversary is: what it sees, what it knows of the randomness, and whose membership is in doubt."""
 
+from attacks.canaries import parse_canaries
 from attacks.registry import get_attack
 from audit.games.membership.config import AuditConfig
 from condensers.registry import get_method
@@ -41,7 +42,10 @@ def threat_model(config: AuditConfig) -> tuple[str, ...]:
         else ()
     )
     planted = (
-        (f"Canaries were planted among the records ({config.canaries}), each in with probability ½ like any record.",)
+        (
+            f"Canaries were added to the records ({_counted(config.canaries)}). Each is in a run with probability ½, "
+            "as every audited record is.",
+        )
         if config.canaries
         else ()
     )
@@ -51,6 +55,11 @@ def threat_model(config: AuditConfig) -> tuple[str, ...]:
         else f"; its pixels were clipped to the data's range and rounded to {config.bits} bits"
     )
     return (*told, f"Level {config.level}: the adversary sees {sees}.", knows, learns, *_in_doubt(config), *planted)
+
+
+def _counted(canaries: str) -> str:
+    """`mislabelled:4,blank:1` in words."""
+    return ", ".join(f"{number} {kind}" for kind, number in parse_canaries(canaries).items())
 
 
 def _halves(config: AuditConfig) -> str:
