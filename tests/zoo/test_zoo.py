@@ -11,6 +11,8 @@ BY_CONTRACT = {
     "median-picture-kept": "contract: replay",
     "soft-labels-by-private-distance": "contract: replay",
     "pool-read-through-the-door": "contract: replay",
+    "range-of-the-records": "contract: replay",
+    "private-early-stopping": "contract: replay",
     "ledger-replaced": "contract: replay",
     "plan-counts-epochs-not-steps": "contract: ledger",
 }
