@@ -5,16 +5,16 @@ from typing import Literal
 
 from audit.reproduce.cells import PlannedCell, accuracy_of
 from audit.reproduce.scales import (
-    REDUCED_EPOCHS,
-    SMOKE_EPOCHS,
     VARIANTS,
     data_of,
     differences,
+    epochs_of,
     num_seeds,
     preset_of,
     scale_settings,
     size_of,
     steps_of,
+    victims_of,
 )
 from audit.reproduce.tables import Label, PublishedCell
 from audit.specs.reproduce import Reproduce
@@ -45,7 +45,7 @@ def plan_accuracy(
     network = str(labels.get("network", "convnet"))
     trained = SMOKE_NETWORKS.get(network, network) if asked.scale == "smoke" else network
     name, records = data_of(asked, dataset)
-    epochs = {"smoke": SMOKE_EPOCHS, "reduced": REDUCED_EPOCHS, "full": None}[asked.scale]
+    epochs = epochs_of(asked)
     ipc = images_per_class(asked, labels, method, dataset, preset)
     spec = Utility(
         methods=(method,),
@@ -55,7 +55,7 @@ def plan_accuracy(
         epsilon=(float(labels["epsilon"]),) if "epsilon" in labels and "noise_multiplier" not in settings else (),
         init=_init(labels),
         preset=preset_of(asked, preset),  # type: ignore[arg-type]
-        settings={**settings, **_victims(asked)},
+        settings={**settings, **victims_of(asked)},
         architectures=(trained,),  # type: ignore[arg-type]
         seeds=num_seeds(asked),
         epochs=epochs,
@@ -65,7 +65,7 @@ def plan_accuracy(
         seed=asked.seed,
         device=asked.device,
     )
-    more = {} if asked.scale == "full" else {"networks": f"trained for {epochs} epochs, {num_seeds(asked)} seeds"}
+    more = {} if epochs is None else {"networks": f"trained for {epochs} epochs, {num_seeds(asked)} seeds"}
     if size_of(asked, ipc) != ipc:
         more["images per class"] = f"{size_of(asked, ipc)} instead of {ipc}"
     if trained != network:
@@ -96,17 +96,13 @@ def images_of_ratio(asked: Reproduce, ratio: float, dataset: str) -> int:
 
 
 def known_settings(settings: Mapping[str, str], method: str) -> dict[str, str]:
-    """Those of --set that the method has, and those of victims."""
+    """Those of --set that the method has."""
     from dataclasses import fields
 
     from condensers.registry import get_method
 
     own = {field.name for field in fields(get_method(method).config)}
-    return {name: value for name, value in settings.items() if name in own or name.startswith("victim.")}
-
-
-def _victims(asked: Reproduce) -> dict[str, str]:
-    return {"victim.width": "8"} if asked.scale == "smoke" else {}
+    return {name: value for name, value in settings.items() if name in own}
 
 
 def _init(labels: Mapping[str, Label]) -> Literal["real"] | None:

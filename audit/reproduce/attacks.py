@@ -16,13 +16,14 @@ from audit.reproduce.cells import (
     members_among_nearest,
 )
 from audit.reproduce.scales import (
-    REDUCED_EPOCHS,
-    SMOKE_EPOCHS,
+    EPOCHS_SETTING,
     VARIANTS,
     data_of,
     differences,
+    epochs_of,
     preset_of,
     scale_settings,
+    victims_of,
 )
 from audit.reproduce.tables import PublishedCell
 from audit.specs.membership import GanLeak, Lira, Loss
@@ -103,10 +104,9 @@ def _common(
     rate = {"learning_rate": f"{printed['learning_rate']:g}"} if "learning_rate" in printed else {}
     settings = {**({} if asked.scale == "smoke" else rate), **scale_settings(asked, method), **variant}
     settings |= known_settings(asked.settings, method)
-    epochs = {"smoke": SMOKE_EPOCHS, "reduced": REDUCED_EPOCHS, "full": None}[asked.scale]
-    victims = {} if epochs is None else {"victim.epochs": str(epochs)}
+    epochs = epochs_of(asked)
+    victims = {**victims_of(asked), **({} if epochs is None else {EPOCHS_SETTING: str(epochs)})}
     if asked.scale == "smoke":
-        victims["victim.width"] = "8"
         records = pool or records
     elif dataset == "celeba-64":
         records = CELEBA_RECORDS
@@ -122,7 +122,7 @@ def _common(
         "seed": asked.seed,
         "device": asked.device,
     }
-    more = {} if asked.scale == "full" else {"networks": f"trained for {epochs} epochs"}
+    more = {} if epochs is None else {"networks": f"trained for {epochs} epochs"}
     if asked.scale == "smoke":
         more["images per class"] = f"{SMOKE_IMAGES} instead of {ipc}"
     reduced = {key: value for key, value in settings.items() if key not in {**variant, **rate}}

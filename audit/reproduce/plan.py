@@ -6,14 +6,14 @@ from audit.reproduce.accuracy import known_settings, plan_accuracy
 from audit.reproduce.attacks import DONG, plan_gan_leak, plan_lira, plan_loss, plan_nearest, plan_victims
 from audit.reproduce.cells import PlannedCell, distance_left, epsilon_of, stage_of
 from audit.reproduce.scales import (
-    REDUCED_EPOCHS,
-    SMOKE_EPOCHS,
     STAND_IN,
     data_of,
     differences,
+    epochs_of,
     num_seeds,
     preset_of,
     scale_settings,
+    victims_of,
 )
 from audit.reproduce.tables import PublishedCell, PublishedItem
 from audit.reproduce.zhao_zhang import plan_protocol
@@ -108,7 +108,7 @@ def _plan_continual(asked: Reproduce, cell: PublishedCell) -> PlannedCell:
     own = {"iterations": "200"} if method == "psg" else {}
     few = {"batch": "16"} if asked.scale == "smoke" and method == "psg" else {}  # a stage has 46 records then
     reduced = {**scale_settings(asked, method), **few, **known_settings(asked.settings, method)}
-    epochs = {"smoke": SMOKE_EPOCHS, "reduced": REDUCED_EPOCHS, "full": None}[asked.scale]
+    epochs = epochs_of(asked)
     spec = Continual(
         method=method,
         dataset=name,
@@ -116,7 +116,7 @@ def _plan_continual(asked: Reproduce, cell: PublishedCell) -> PlannedCell:
         ipc=1 if asked.scale == "smoke" else 10,
         epsilon=float(cell.labels["epsilon"]),
         preset=preset_of(asked),  # type: ignore[arg-type]
-        settings={**own, **reduced, **({"victim.width": "8"} if asked.scale == "smoke" else {})},
+        settings={**own, **reduced, **victims_of(asked)},
         seeds=num_seeds(asked),
         epochs=epochs,
         seed=asked.seed,

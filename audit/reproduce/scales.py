@@ -8,10 +8,13 @@ epochs and seeds. full: the paper's settings. `--set` goes before all of them.
 from collections.abc import Mapping
 
 from audit.specs.reproduce import Reproduce
+from condensers.errors import BadConfig
 from condensers.published import Circumstance, published_values
 
 STAND_IN = "digits"
-SMOKE_RECORDS, SMOKE_EPOCHS, REDUCED_EPOCHS = 300, 30, 300
+SMOKE_RECORDS = 300
+EPOCHS = {"smoke": 30, "reduced": 300, "full": None}
+EPOCHS_SETTING = "victim.epochs"
 SEEDS = {"smoke": 2, "reduced": 3, "full": 5}
 # A name in a table: the method, and what is set to have that variant of it.
 VARIANTS: dict[str, tuple[str, dict[str, str]]] = {
@@ -67,6 +70,23 @@ def num_seeds(asked: Reproduce) -> int:
     return asked.seeds or SEEDS[asked.scale]
 
 
+def epochs_of(asked: Reproduce) -> int | None:
+    """Of the networks that are tested or attacked: as --set says, or what the scale has; None: those of the preset."""
+    told = asked.settings.get(EPOCHS_SETTING)
+    if told is None:
+        return EPOCHS[asked.scale]
+    if not told.isdecimal() or int(told) < 1:
+        raise BadConfig(f"--set {EPOCHS_SETTING}={told}: must be a whole number of at least 1")
+    return int(told)
+
+
+def victims_of(asked: Reproduce) -> dict[str, str]:
+    """Other settings of these networks: those of the scale, and those of --set, which go before them."""
+    told = {name: value for name, value in asked.settings.items() if name.startswith("victim.")}
+    told.pop(EPOCHS_SETTING, None)
+    return {**({"victim.width": "8"} if asked.scale == "smoke" else {}), **told}
+
+
 def data_of(asked: Reproduce, dataset: str) -> tuple[str, int | None]:
     """The data set that is run in the place of the paper's, and how many records of it."""
     if asked.scale == "smoke":
@@ -99,9 +119,10 @@ def differences(
     if asked.scale == "smoke":
         said.append(f"{SMOKE_RECORDS} records of {STAND_IN} in place of {dataset}, preset quick")
     printed = published_values(method, preset, Circumstance(dataset=dataset))
-    changed = {**{name: value for name, value in settings.items() if not name.startswith("victim.")}}
-    for name, value in sorted(changed.items()):
+    for name, value in sorted(settings.items()):
         paper = str(printed.get(name, "")).lower()  # of a truth value as settings are written
         if paper != value:
             said.append(f"{name.replace('_', ' ')} {value}{f' instead of {paper}' if name in printed else ''}")
+    victims = {name.removeprefix("victim."): value for name, value in victims_of(asked).items()}
+    said += [f"networks of {name.replace('_', ' ')} {value}" for name, value in sorted(victims.items())]
     return (*said, *(f"{name} {text}" for name, text in more.items()))

@@ -6,7 +6,7 @@ protocol is taken from the paper: none of its figures is quoted here.
 
 from audit.reproduce.accuracy import known_settings
 from audit.reproduce.cells import PlannedCell, tpr_percent_of
-from audit.reproduce.scales import SMOKE_EPOCHS, data_of, scale_settings
+from audit.reproduce.scales import EPOCHS_SETTING, data_of, epochs_of, scale_settings, victims_of
 from audit.reproduce.tables import PublishedCell
 from audit.specs.membership import Lira
 from audit.specs.reproduce import Reproduce
@@ -23,8 +23,10 @@ def plan_protocol(asked: Reproduce, cell: PublishedCell) -> PlannedCell:
     name, records = data_of(asked, dataset)
     private = method == "dpsgd"
     settings = {**scale_settings(asked, method), **known_settings(asked.settings, method)}
-    if not private and asked.scale == "smoke":
-        settings |= {"victim.epochs": str(SMOKE_EPOCHS), "victim.width": "8"}
+    if not private and (asked.scale == "smoke" or EPOCHS_SETTING in asked.settings):
+        settings |= {EPOCHS_SETTING: str(epochs_of(asked))}
+    if not private:
+        settings |= victims_of(asked)
     shadows = asked.seeds or SHADOWS[asked.scale]
     spec = Lira(
         method=method,
