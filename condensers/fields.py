@@ -1,5 +1,6 @@
 """Checks of the fields of a method's config."""
 
+import math
 from collections.abc import Collection
 from typing import Any
 
@@ -19,6 +20,7 @@ def check_numbers(
     *,
     at_least_one: Collection[str] = (),
     positive: Collection[str] = (),
+    not_negative: Collection[str] = (),
     below_one: Collection[str] = (),
     prefix: str = "",
 ) -> None:
@@ -26,6 +28,7 @@ def check_numbers(
     for names, holds, range_in_words in (
         (at_least_one, lambda value: value >= 1, "be at least 1"),
         (positive, lambda value: value > 0, "be positive"),
+        (not_negative, lambda value: 0 <= value < math.inf, "not be negative"),
         (below_one, lambda value: 0 <= value < 1, "lie in [0, 1)"),
     ):
         for name in names:

@@ -47,6 +47,11 @@ def accuracy_of_class_means(images, labels, pool):
     return (torch.cdist(pool.images.flatten(1), means).argmin(1) == pool.labels).float().mean().item()
 
 
+@pytest.mark.parametrize(("asked", "pixels", "variance"), [(0.0, 64, 10.0), (0.0, 784, 122.5), (105.0, 784, 105.0)])
+def test_kernel_of_dp_merf_fits_the_images(asked: float, pixels: int, variance: float) -> None:
+    assert DpMerfConfig(length_scale=asked).kernel_variance(pixels) == variance
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LEARNING)
 def test_every_method_learns_digits_above_chance(name, digits):
@@ -190,6 +195,8 @@ def test_official_normalisation_gives_back_the_pools_numbers(method, digits):
         (lambda: DpMerfConfig(generator="transformer"), "generator="),
         (lambda: DpMerfConfig(init="real"), "--init real"),
         (lambda: DpMerfConfig(adjacency="swap"), "adjacency="),
+        (lambda: DpMerfConfig(length_scale=-1.0), "length_scale="),
+        (lambda: DpMerfConfig(length_scale=float("nan")), "length_scale="),
         (lambda: Generator(input_shape=(14,), num_classes=2, latent=2, width=4), "do not fit records of a table"),
         (lambda: GsWganConfig(accounting="none"), "accounting="),
         (lambda: get_method("gs-wgan").plan(GsWganConfig(shards=5000), (90.0,) * 10), "cannot be divided"),
