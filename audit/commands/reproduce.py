@@ -1,6 +1,7 @@
 """`audit reproduce`: tables and figures of papers, run again."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +29,13 @@ def _fields() -> Any:
 @_fields()
 @with_workers
 @click.option("--all", "everything", is_flag=True, help="Every item.")
+@click.option("--plan", "planned", is_flag=True,
+              help="Only print how long it would take here, by a probe of some seconds per figure.")  # fmt: skip
 @click.option("--data-root", type=click.Path(path_type=Path), help="Folder that holds data sets.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True,
               help="Folder that holds run directories.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the records as JSON.")
-def reproduce(item: str | None, everything: bool, **flags: Any) -> int:
+def reproduce(item: str | None, everything: bool, planned: bool, **flags: Any) -> int:
     """Reproduce a table or a figure of a paper and compare our values with the published ones.
 
     Without ITEM it lists the items and the data they need. Results are a PDF, an HTML page, table.csv and table.md in a
@@ -50,11 +53,15 @@ def reproduce(item: str | None, everything: bool, **flags: Any) -> int:
     specs = [build(Reproduce, {**flags, "item": name}) for name in names]
     from audit.commands.attack import say
     from audit.engine.where import Where
+
+    where = Where(out=flags["out"], executor=_executor(flags), data_root=flags["data_root"])
+    if planned:
+        click.echo(_costs(specs, where, as_json=flags["as_json"]), nl=not flags["as_json"])
+        return 0
     from audit.reproduce.run import run_reproduction
     from reports.records import schema
     from reports.words.reproduction import summary
 
-    where = Where(out=flags["out"], executor=_executor(flags), data_root=flags["data_root"])
     reports, finished = [], {}  # type: ignore[var-annotated]
     for spec in specs:
         say(spec.command())
@@ -76,6 +83,35 @@ def _executor(flags: dict[str, Any]) -> Any:
 
         return InProcess()
     return executor_of(flags)
+
+
+def _costs(specs: list[Reproduce], where: Any, *, as_json: bool) -> str:
+    """What --plan prints: every specification with its time, and the sum."""
+    from audit.commands.attack import say
+    from audit.reproduce.cost import expect_item
+
+    expected = {spec.item: expect_item(spec, where, say) for spec in specs}
+    if as_json:
+        kept = {item: [asdict(one) for one in costs] for item, costs in expected.items()}
+        return json.dumps(kept, indent=2, ensure_ascii=False) + "\n"
+    lines = []
+    for item, costs in expected.items():
+        told = [one for one in costs if one.seconds is not None]
+        lines.append(f"{item}: {_duration(sum(one.seconds or 0.0 for one in told))} for what was probed")
+        lines += [
+            f"  {_duration(one.seconds) if one.seconds is not None else one.why_not}  {one.command}" for one in costs
+        ]
+    return "\n".join(lines)
+
+
+def _duration(seconds: float) -> str:
+    return (
+        f"{seconds:.0f} s"
+        if seconds < 120
+        else f"{seconds / 60:.0f} min"
+        if seconds < 7200
+        else f"{seconds / 3600:.1f} h"
+    )
 
 
 def _list(*, as_json: bool, data_root: Path | None) -> str:

@@ -1,6 +1,6 @@
 """From a published item to what is run for each of its figures."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from audit.reproduce.accuracy import known_settings, plan_accuracy
 from audit.reproduce.attacks import DONG, plan_gan_leak, plan_lira, plan_loss, plan_nearest, plan_victims
@@ -38,20 +38,46 @@ def plan_item(asked: Reproduce, item: PublishedItem) -> tuple[PlannedCell, ...]:
 def chosen_cells(asked: Reproduce, item: PublishedItem) -> tuple[PublishedCell, ...]:
     """Figures that --dataset and --method leave; without them, at scale smoke those of the first data set and ratio."""
     cells = item.cells
-    for name, wanted in (("dataset", asked.datasets), ("method", asked.methods)):
-        if wanted:
-            cells = tuple(cell for cell in cells if cell.labels.get(name) in wanted)
+    wanted = {"--dataset": {"dataset": asked.datasets}, "--method": {"method": asked.methods}, "--only": _only(asked)}
+    for option, by_name in wanted.items():
+        for name, values in by_name.items():
+            if values:
+                cells = tuple(cell for cell in cells if _text(cell.labels.get(name)) in values)
             if not cells:
-                there = dict.fromkeys(str(cell.labels[name]) for cell in item.cells if name in cell.labels)
-                raise BadConfig(
-                    f"--{name} {', '.join(wanted)}: not in {item.name}, which has {', '.join(there) or 'none'}"
-                )
+                raise BadConfig(_not_there(item, option, name, values))
     if asked.scale != "smoke":
         return cells
     for name in ("dataset", "ratio"):
         first = next((cell.labels[name] for cell in cells if name in cell.labels), None)
         cells = tuple(cell for cell in cells if cell.labels.get(name, first) == first)
     return cells
+
+
+def _only(asked: Reproduce) -> dict[str, tuple[str, ...]]:
+    """What --only says, by label."""
+    wanted: dict[str, tuple[str, ...]] = {}
+    for told in asked.only:
+        name, sign, value = told.partition("=")
+        if not (name and sign and value):
+            raise BadConfig(f"--only {told}: must be NAME=VALUE, such as ipc=10")
+        wanted[name] = (*wanted.get(name, ()), _text(value))
+    return wanted
+
+
+def _text(value: object) -> str:
+    """Of a label, so that 10, 10.0 and \"10\" are the same."""
+    try:
+        return f"{float(str(value)):g}"
+    except ValueError:
+        return str(value)
+
+
+def _not_there(item: PublishedItem, option: str, name: str, values: Collection[str]) -> str:
+    """What an option asked for, and what the item has."""
+    there = dict.fromkeys(_text(cell.labels[name]) for cell in item.cells if name in cell.labels)
+    before = f"{name}=" if option == "--only" else ""
+    told, found = (", ".join(before + value for value in each) for each in (values, there))
+    return f"{option} {told}: not in {item.name}, which has {found or f'no {name}'}"
 
 
 def _plan_dong_pictures(asked: Reproduce, cell: PublishedCell) -> PlannedCell:

@@ -42,6 +42,13 @@ class Reproduce(Spec, frozen=True, kw_only=True):
             extra={"option": "--method"},
         ),
     ] = ()
+    only: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Use only figures of the item with this label, such as ipc=10 or ratio=0.002. May be repeated.",
+            extra={"metavar": "NAME=VALUE"},
+        ),
+    ] = ()
     ratio_of: Annotated[
         Literal["members", "all"],
         Meta(description="Whether r of Dong et al. is relative to the condensed half of the data or to all of it."),

@@ -59,7 +59,7 @@ def test_bad_usage_is_one_line(
 def test_the_command_of_a_specification_asks_for_it_again() -> None:
     made = Reproduce(
         item="dong/table-2", scale="reduced", datasets=("cifar10", "celeba-64"), methods=("kip with zca",),
-        ratio_of="all", seeds=3, settings={"iterations": "5"}, seed=7, device="cpu",
+        only=("ratio=0.01",), ratio_of="all", seeds=3, settings={"iterations": "5"}, seed=7, device="cpu",
     )  # fmt: skip
     program, name, *words = shlex.split(made.command())
     assert (program, name, words[0]) == ("audit", "reproduce", "dong/table-2")
@@ -76,6 +76,21 @@ def test_one_item_ends_with_its_pages(
     assert status == 0
     assert [row["agreement"] for row in record["rows"]] == ["not compared", "within both intervals"]
     assert {"table.csv", "table.md", "report.pdf"} <= {path.name for path in Path(record["run_directory"]).iterdir()}
+
+
+def test_the_time_of_an_item_is_told_before_it_is_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    words = ("--plan", "--method", "ldpdc", "--out", str(tmp_path / "runs"))
+    status, text, _ = call(monkeypatch, capsys, "zheng-li/table-1", *words, "--json")
+    accuracy, budget = json.loads(text)["zheng-li/table-1"]
+    assert (status, budget["seconds"]) == (0, 0.0)
+    assert 0 < accuracy["seconds"] < 600
+    status, text, _ = call(monkeypatch, capsys, "zheng-li/table-1", *words)
+    assert text.startswith("zheng-li/table-1: ") and accuracy["command"] in text
+    status, text, _ = call(monkeypatch, capsys, "dong/table-2", "--plan", "--method", "dm")
+    assert "audit loss --records 300" in text
+    assert not (tmp_path / "runs").exists()
 
 
 @pytest.mark.slow

@@ -96,6 +96,34 @@ def test_data_sets_and_methods_can_be_chosen() -> None:
         published_item("dong/table-99")
 
 
+def test_figures_can_be_chosen_by_their_labels() -> None:
+    item = published_item("dosser/table-1")
+    for told in ("ipc=10", "ipc=10.0"):
+        asked = Reproduce(item=item.name, scale="full", datasets=("mnist",), methods=("dosser",), only=(told,))
+        assert [cell.value for cell in chosen_cells(asked, item)] == [95.3]
+    with pytest.raises(BadConfig, match="--only ipc=11: not in dosser/table-1, which has ipc=10, ipc=50"):
+        chosen_cells(Reproduce(item=item.name, only=("ipc=11",)), item)
+    with pytest.raises(BadConfig, match="which has no ratio"):
+        chosen_cells(Reproduce(item=item.name, only=("ratio=1",)), item)
+    with pytest.raises(BadConfig, match="--only ipc: must be NAME=VALUE"):
+        chosen_cells(Reproduce(item=item.name, only=("ipc",)), item)
+
+
+@pytest.mark.parametrize("name", ["dong/table-1", "dosser/table-1", "psg/continual", "zhao-zhang/protocol"])
+@pytest.mark.parametrize("scale", SCALES)
+def test_what_is_set_of_networks_goes_before_the_scale_and_is_printed(name: str, scale: str) -> None:
+    told = {"victim.epochs": "7", "victim.width": "24"}
+    for cell in plan_item(Reproduce(item=name, scale=scale, settings=told), published_item(name)):  # type: ignore[arg-type]
+        if getattr(cell.spec, "method", "") == "dpsgd":
+            continue  # it is the network
+        epochs = getattr(cell.spec, "epochs", None) or cell.spec.settings["victim.epochs"]  # type: ignore[attr-defined]
+        assert (int(epochs), cell.spec.settings["victim.width"]) == (7, "24")  # type: ignore[attr-defined]
+        said = " ".join(cell.differs)
+        assert "width 24" in said and ("7 epochs" in said or "epochs 7" in said)
+    with pytest.raises(BadConfig, match="victim.epochs=0"):
+        plan_item(Reproduce(item=name, settings={"victim.epochs": "0"}), published_item(name))
+
+
 def item_of(relation: str = "value", baseline: dict | None = None) -> PublishedItem:
     return PublishedItem(
         name="x/y", paper="", where="", title="", unit="%", cells=(), relation=relation, chance=10.0, baseline=baseline
