@@ -87,7 +87,8 @@ def test_the_time_of_an_item_is_told_before_it_is_run(
     assert (status, budget["seconds"]) == (0, 0.0)
     assert 0 < accuracy["seconds"] < 600
     status, text, _ = call(monkeypatch, capsys, "zheng-li/table-1", *words)
-    assert text.startswith("zheng-li/table-1: ") and accuracy["command"] in text
+    assert text.startswith("zheng-li/table-1: ")
+    assert accuracy["command"] in text
     status, text, _ = call(monkeypatch, capsys, "dong/table-2", "--plan", "--method", "dm")
     assert "audit loss --records 300" in text
     assert not (tmp_path / "runs").exists()
