@@ -136,6 +136,20 @@ def test_measurement_depends_on_nothing_but_seed_and_set(digits, name):
     assert one_set.accuracies[1] != first.accuracies[1]
 
 
+@pytest.mark.parametrize("name", ["convnet", "mlp", "resnet18"])
+def test_networks_trained_apart_against_together(digits, name):
+    train, test = hold_out(digits)
+    images, labels = random_subsets(train, (3,) * 10, seeds=2, seed=0)
+    together = measure(recipe(), name, images, labels, test)
+    shares = []
+    parts = [measure(recipe(), name, images, labels, test, shares.append, range(s, s + 1)) for s in range(2)]
+    joined = Measurement.joined(parts)
+    # Rounding differs between one wide convolution and two narrow ones.
+    assert joined.accuracies == pytest.approx(together.accuracies, abs=0.01)
+    assert (joined.num_images, joined.flops) == (together.num_images, together.flops)
+    assert shares[-1] == 1.0
+
+
 def test_soft_labels_train_like_the_hard_ones_they_equal(digits):
     train, test = hold_out(digits)
     images, labels = random_subsets(train, (3,) * 10, seeds=2, seed=0)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from inline import compute_inline
 
+import audit.games.utility.bench
 import audit.games.utility.work
 from audit.cli import main
 from audit.engine.cells import FOLDER
@@ -85,6 +86,24 @@ def test_interrupted_anywhere_and_resumed_against_uninterrupted(run, calm, tmp_p
     assert without_paths(result) == without_paths(calm)
     assert "parts were finished before" in err
     assert without_paths(json.loads((out / "report.json").read_text())) == without_paths(result)
+
+
+def test_costly_networks_are_kept_one_by_one_against_all_at_once(run, calm, tmp_path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    """Interrupted after one network of the first kind: it is not trained again, and the figures are the same."""
+    monkeypatch.setattr(audit.games.utility.bench, "APART", 0.0)
+    out, told = tmp_path / "out", []
+    monkeypatch.setattr(Meter, "reach", lambda self, name, share: told.append((name, share)))
+    with monkeypatch.context() as patched:
+        interrupted_after(1, patched)
+        code, _, _ = run(out)
+    assert code == 3
+    assert len([name for name in cells(out) if name.endswith(".json")]) == 1
+    code, result, err = run(out)
+    assert code == 0
+    assert "parts were finished before" in err
+    assert {name.only for name, share in told if share == 1.0 and hasattr(name, "only")} == {0, 1}
+    for ours, theirs in zip(result["rows"], calm["rows"], strict=True):
+        assert ours["accuracy"]["values"] == pytest.approx(theirs["accuracy"]["values"], abs=0.02)
 
 
 def test_again_trains_and_condenses_nothing_against_files(run, calm, tmp_path, monkeypatch) -> None:  # type: ignore[no-untyped-def]

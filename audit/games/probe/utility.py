@@ -11,6 +11,8 @@ from audit.games.full_pool import Condensation, condense_all
 from audit.games.probe.cost import Cost
 from audit.games.probe.loops import CutLoops, Seconds, now
 from audit.games.probe.membership import peak_memory
+from audit.games.utility.bench import APART
+from audit.games.utility.meter import TrainingCost
 from audit.games.utility.networks import draw_networks, run_networks
 from audit.games.utility.resolve import Resolved
 from audit.games.utility.training import score_networks
@@ -35,7 +37,11 @@ def probe_utility(resolved: Resolved, executor: Executor, *, match: str, say: Ca
             say(f"probing {condensation.method.name}")
             units += [_condense(resolved, condensation)] * resolved.recipe.seeds
             size = condensation.config.ipc * resolved.split.train.num_classes
-            units += [_train(resolved, name, size) for name in resolved.architectures]
+            for name in resolved.architectures:
+                network, cost = _train(resolved, name, size), TrainingCost(resolved.recipe, resolved.split.train)
+                seeds = resolved.recipe.seeds
+                apart = cost(name, size) > APART * seeds
+                units += [network] * seeds if apart else [network.times(seeds)]
     finally:
         torch.set_num_threads(threads)
     return Cost(
@@ -60,7 +66,7 @@ def _condense(resolved: Resolved, condensation: Condensation) -> Seconds:
 
 
 def _train(resolved: Resolved, name: str, size: int) -> Seconds:
-    """Of the networks of all seeds, on images as large as the records, and their test."""
+    """Of one network, on images as large as the records, and its test."""
     recipe, test = resolved.recipe, resolved.split.test
     classes, per_class = test.num_classes, max(1, size // test.num_classes)
     network, config = recipe.network(name, test), recipe.config(name, size)
@@ -80,4 +86,4 @@ def _train(resolved: Resolved, name: str, size: int) -> Seconds:
     first = Pool(name=test.name, images=test.images[-some:], labels=test.labels[-some:], num_classes=test.num_classes)
     score_networks(network, parameters, first)
     tested = (now() - before).times(test.num_records / some)
-    return (trained + tested).times(recipe.seeds)
+    return trained + tested

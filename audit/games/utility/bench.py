@@ -44,6 +44,7 @@ from reports.records.utility import Gain, MatchingSubset, UtilityRow
 SEARCHED = 5  # subsets that a search takes, about
 SECONDS_PER_STEP = 0.1  # of condensing, about
 FLOPS_PER_SECOND = 1e10  # of one core, about
+APART = 1e13  # FLOPs of one network, minutes of one core, from which on networks are trained one by one
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -182,19 +183,32 @@ class Bench:
         trainings = tuple(training for training in wanted if training not in self._measured)
         if not trainings:
             return
-        costs = [self._cost(training.architecture, self._num_images(training)) for training in trainings]
-        work = TrainWork.of(self._source, self._recipe, trainings, self._split, self._folder)
+        costs = {training: self._cost(training.architecture, self._num_images(training)) for training in trainings}
+        parts = {training: self._parts(training, costs[training], meter) for training in trainings}
+        units = tuple(part for training in trainings for part in parts[training])
+        price = {part: costs[training] / len(parts[training]) for training in trainings for part in parts[training]}
         results = self._cells.gather(
-            work,
+            TrainWork.of(self._source, self._recipe, units, self._split, self._folder),
             self._split,
-            lambda unit, share: meter.reach(trainings[unit], share),
-            found=lambda unit: meter.leave_out(trainings[unit]),
-            seconds=lambda unit: costs[unit] / FLOPS_PER_SECOND,
+            lambda unit, share: meter.reach(units[unit], share),
+            found=lambda unit: meter.leave_out(units[unit]),
+            seconds=lambda unit: price[units[unit]] / FLOPS_PER_SECOND,
         )
-        for training, kept in zip(trainings, results, strict=True):
-            found = Measurement.kept(kept)
+        kept = dict(zip(units, map(Measurement.kept, results), strict=True))
+        for training in trainings:
+            found = Measurement.joined([kept[part] for part in parts[training]])
             self._measured[training] = found
             self._say(f"{wanted[training]}: {found.mean:.1%} ({found.seconds:.0f} s per network)")
+
+    def _parts(self, training: Training, cost: float, meter: Meter) -> tuple[Training, ...]:
+        """Networks that take minutes are trained one by one: each is kept when it is done, on any worker."""
+        if cost <= APART * self._recipe.seeds:
+            return (training,)
+        parts = training.apart(self._recipe.seeds)
+        meter.leave_out(training)
+        for part in parts:
+            meter.expect(part, cost / len(parts))
+        return parts
 
     def _match_all(
         self, wanted: Sequence[tuple[Candidate, str]], meter: Meter

@@ -9,7 +9,7 @@ A random subset of a given size is nested in the larger ones of the same seed: a
 
 import math
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -101,6 +101,15 @@ class Measurement:
         return max(0.0, self.mean - reach), min(1.0, self.mean + reach)
 
     @staticmethod
+    def joined(parts: "Sequence[Measurement]") -> "Measurement":
+        """Of networks that were trained apart, on sets of the same size."""
+        return replace(
+            parts[0],
+            accuracies=tuple(accuracy for part in parts for accuracy in part.accuracies),
+            seconds=float(np.mean([part.seconds for part in parts])),
+        )
+
+    @staticmethod
     def kept(values: Mapping[str, Any]) -> "Measurement":
         """As it is read back from a cell."""
         return Measurement(**{**values, "accuracies": tuple(values["accuracies"])})
@@ -133,23 +142,30 @@ def difference_interval(ours: Measurement, theirs: Measurement, confidence: floa
 
 
 def measure(
-    recipe: Recipe, name: str, images: Tensor, labels: Tensor, test: Pool, tell: Callable[[float], None] | None = None
+    recipe: Recipe,
+    name: str,
+    images: Tensor,
+    labels: Tensor,
+    test: Pool,
+    tell: Callable[[float], None] | None = None,
+    chosen: range | None = None,
 ) -> Measurement:
     """Train network `s` on `images[s]` and test it; images `[seeds, m, …]`, or `[1, m, …]` for one set for all.
 
-    `tell` hears what share of the training is done.
+    `tell` hears what share of the training is done. Only networks of `chosen` seeds are trained, if that is given.
     """
+    seeds = range(recipe.seeds) if chosen is None else chosen
     images = images.expand(recipe.seeds, *images.shape[1:])
     labels = labels.expand(recipe.seeds, *labels.shape[1:])
     network, num_images = recipe.network(name, test), images.shape[1]
     config = recipe.config(name, num_images)
     # Grouped convolutions of several wide networks are no faster than one network after the other.
-    stack = 1 if name in LARGE else recipe.seeds
+    stack = 1 if name in LARGE else len(seeds)
     accuracies: list[float] = []
     started = time.monotonic()
-    for first in range(0, recipe.seeds, stack):
-        runs = range(first, min(first + stack, recipe.seeds))
-        part = (runs.start / recipe.seeds, runs.stop / recipe.seeds)
+    for first in range(0, len(seeds), stack):
+        runs = seeds[first : first + stack]
+        part = (first / len(seeds), (first + len(runs)) / len(seeds))
         randomness = Randomness(seed=recipe.seed, runs=tuple(runs))
         generators = [randomness.private(position, f"{name} network") for position in range(len(runs))]
         parameters = train_stack(
@@ -164,7 +180,7 @@ def measure(
     return Measurement(
         accuracies=tuple(accuracies),
         num_images=num_images,
-        seconds=(time.monotonic() - started) / recipe.seeds,
+        seconds=(time.monotonic() - started) / len(seeds),
         flops=training_flops(network, config, images[0], labels[0]),
     )
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -163,10 +163,15 @@ class AllRecords:
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """Networks of one kind, trained on these records."""
+    """Networks of one kind, trained on these records: those of all seeds, or that of the seed `only`."""
 
     architecture: str
     on: StoredSets | RandomSubset | AllRecords
+    only: int | None = None
+
+    def apart(self, seeds: int) -> "tuple[Training, ...]":
+        """The same in parts, one network each, which can be computed at the same time and are kept one by one."""
+        return tuple(replace(self, only=seed) for seed in range(seeds))
 
     def images(self, split: Split, recipe: Recipe, folder: Path) -> tuple[Tensor, Tensor]:
         """Images and labels `[seeds or 1, m, …]`."""
@@ -204,6 +209,7 @@ class TrainWork(_OnRecords):
                     **shared,
                     "architecture": training.architecture,
                     "set": tensor_digest(*training.images(split, recipe, folder)),
+                    **({} if training.only is None else {"network": training.only}),
                 },
                 "numbers",
             )
@@ -217,10 +223,11 @@ class TrainWork(_OnRecords):
         return tuple(cell.file for cell in on.cells) if isinstance(on, StoredSets) else ()
 
     def compute(self, split: Split, unit: int, folder: Path, report: Callable[[float], None]) -> None:
-        """Train and test the networks of all seeds."""
+        """Train and test the networks."""
         torch.set_num_threads(THREADS)
         training = self.trainings[unit]
         images, labels = training.images(split, self.recipe, folder)
-        found = measure(self.recipe, training.architecture, images, labels, split.test, report)
+        runs = None if training.only is None else range(training.only, training.only + 1)
+        found = measure(self.recipe, training.architecture, images, labels, split.test, report, runs)
         self.cells[unit].write(folder, asdict(found))
         report(1.0)
