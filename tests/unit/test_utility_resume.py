@@ -92,7 +92,7 @@ def test_costly_networks_are_kept_one_by_one_against_all_at_once(run, calm, tmp_
     """Interrupted after one network of the first kind: it is not trained again, and the figures are the same."""
     monkeypatch.setattr(audit.games.utility.bench, "APART", 0.0)
     out, told = tmp_path / "out", []
-    monkeypatch.setattr(Meter, "reach", lambda self, name, share: told.append((name, share)))
+    monkeypatch.setattr(Meter, "reach", lambda _, name, share: told.append((name, share)))
     with monkeypatch.context() as patched:
         interrupted_after(1, patched)
         code, _, _ = run(out)
