@@ -6,7 +6,7 @@ publishes its randomness.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -26,6 +26,7 @@ from condensers.networks import (
     draw_parameters,
     fitting_network,
 )
+from condensers.normalisation import NORMALISATIONS, SYMMETRIC, Normalisation, normalise, official
 from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import Randomness, to_device
 from condensers.registry import Track
@@ -38,7 +39,8 @@ class VictimConfig:
     """How a victim is trained; the defaults are the published recipe of DSA and DM.
 
     `recipe="dc"` is that of DC and PSG: 300 epochs, without siamese augmentation (crop, scale and rotate on MNIST).
-    Settings given beside it go before it.
+    Settings given beside it go before it. With `normalisation="official"` networks see images in the numbers of that
+    code base, so that crop and cutout fill with the mean pixel.
     """
 
     kind: str = "convnet"
@@ -51,11 +53,13 @@ class VictimConfig:
     weight_decay: float = 5e-4
     augmentation: str = "color_crop_cutout_scale_rotate"
     recipe: str = "dsa"
+    normalisation: str = "half"
     precision: str = "float32"
 
     def __post_init__(self) -> None:
         parse_strategy(self.augmentation)
         check_choice(self, "recipe", RECIPES)
+        check_choice(self, "normalisation", NORMALISATIONS)
         check_choice(self, "precision", PRECISIONS)
         check_numbers(
             self, at_least_one=("width", "depth", "epochs", "batch"), positive=("learning_rate",), prefix="victim."
@@ -76,6 +80,18 @@ def recipe_settings(recipe: str, dataset: str) -> dict[str, object]:
     return {"epochs": 300, "augmentation": "crop_scale_rotate" if dataset == "mnist" else "none"}
 
 
+def numbers_of(config: VictimConfig, dataset: str) -> Normalisation:
+    """In which numbers victims see images of a data set."""
+    return official(dataset) if config.normalisation == "official" else SYMMETRIC
+
+
+def seen_images(images: Tensor, numbers: Normalisation) -> Tensor:
+    """Images `[…, n, channels, height, width]` in [−1, 1], or rows of a table, in these numbers."""
+    if numbers == SYMMETRIC:
+        return images
+    return normalise(images.reshape(-1, *images.shape[-3:]), numbers).view_as(images)
+
+
 def victim_network(pool: Pool, config: VictimConfig) -> Network:
     """The architecture of a victim, as it fits the pool."""
     shape = tuple(pool.images.shape[1:])
@@ -90,9 +106,16 @@ def victim_network(pool: Pool, config: VictimConfig) -> Network:
 
 
 def train_victims(
-    network: Network, synthetic: CondensedBatch, config: VictimConfig, *, randomness: Randomness, track: Track
+    network: Network,
+    synthetic: CondensedBatch,
+    config: VictimConfig,
+    *,
+    randomness: Randomness,
+    track: Track,
+    numbers: Normalisation = SYMMETRIC,
 ) -> Parameters:
-    """Train one network per run; returns their stacked parameters."""
+    """Train one network per run on the images in these numbers; returns their stacked parameters."""
+    synthetic = replace(synthetic, images=seen_images(synthetic.images, numbers))
     generators = [randomness.private(position, "victim network") for position in range(len(synthetic.images))]
     drawn = draw_parameters(network, generators, synthetic.images.device)
     return train_stack(drawn, partial(classify, network), synthetic, config, randomness=randomness, track=track)
@@ -162,7 +185,9 @@ def _augmented(images: Tensor, strategy: str, randomness: Randomness, epoch: int
 SHIFTS = ((0, 0), (0, 1), (1, 0), (0, -1), (-1, 0), (1, 1), (-1, -1), (1, -1), (-1, 1))
 
 
-def query_victims(network: Network, parameters: Parameters, pool: Pool, num_queries: int) -> tuple[Tensor, Tensor]:
+def query_victims(
+    network: Network, parameters: Parameters, pool: Pool, num_queries: int, numbers: Normalisation = SYMMETRIC
+) -> tuple[Tensor, Tensor]:
     """What the adversary sees: φ = ln(p_y/(1 − p_y)) of every record under every victim, `[runs, records, queries]`.
 
     Also returns which records each victim classifies correctly, `[runs, records]`. φ as in Carlini et al.,
@@ -177,7 +202,8 @@ def query_victims(network: Network, parameters: Parameters, pool: Pool, num_quer
         for query, shift in enumerate(SHIFTS[:num_queries]):
             for start in range(0, pool.num_records, size):
                 part = slice(start, start + size)
-                logits = classify(network, parameters, _shifted(pool.images[part], shift).unsqueeze(0))
+                images = seen_images(_shifted(pool.images[part], shift), numbers)
+                logits = classify(network, parameters, images.unsqueeze(0))
                 signals[:, part, query] = logit_confidence(logits, pool.labels[part])
                 if query == 0:
                     correct[:, part] = logits.argmax(-1) == pool.labels[part]

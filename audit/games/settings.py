@@ -105,9 +105,11 @@ def resolve_victim(
     asked = parse_changes(changes, VictimConfig, prefix="victim.")
     values = {"augmentation": default_augmentation(pool), **_preset(presets, preset)}
     circumstance = Circumstance(dataset=pool.name)
-    printed = [published_values(method.name, preset, circumstance).get(f"{OF_VICTIMS}recipe") for method in methods]
-    shared = printed[0] if printed and len(set(printed)) == 1 else None
-    recipe = asked.get("recipe", shared or "")
+    for name in ("recipe", "normalisation"):
+        printed = {published_values(each.name, preset, circumstance).get(OF_VICTIMS + name) for each in methods}
+        shared = printed.pop() if len(printed) == 1 else None
+        values |= {name: shared} if shared else {}
+    recipe = str(asked.get("recipe", values.get("recipe", "")))
     values |= {"recipe": recipe} if recipe else {}
     return VictimConfig(**values | recipe_settings(recipe, pool.name) | asked)
 

@@ -101,6 +101,11 @@ def test_recipe_of_evaluation_follows_the_paper() -> None:
     assert settings.resolve_victim(PRESETS, "paper", mnist, {}, dm, psg).epochs == 1000, "recipes that differ"
     assert settings.resolve_victim(PRESETS, "paper", mnist, {"victim.recipe": "dsa"}, psg).epochs == 1000
     assert settings.resolve_victim(PRESETS, "quick", mnist, {}, psg).epochs == 300
+    assert settings.resolve_victim(PRESETS, "paper", mnist, {}, dm).normalisation == "official"
+    for preset, methods in (("quick", (dm,)), ("paper", (get_method("ldpdc"),)), ("paper", (dm, get_method("ldpdc")))):
+        assert settings.resolve_victim(PRESETS, preset, mnist, {}, *methods).normalisation == "half"
+    asked = {"victim.normalisation": "half"}
+    assert settings.resolve_victim(PRESETS, "paper", mnist, asked, dm).normalisation == "half"
 
 
 def test_a_preset_that_a_method_does_not_have_is_refused() -> None:

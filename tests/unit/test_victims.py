@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -6,6 +8,7 @@ from attacks.victims import (
     VictimConfig,
     check_queries,
     logit_confidence,
+    numbers_of,
     query_victims,
     train_victims,
     victim_network,
@@ -13,6 +16,7 @@ from attacks.victims import (
 from condensers.errors import BadConfig
 from condensers.initial import balanced_labels
 from condensers.networks import classify, draw_parameters
+from condensers.normalisation import OFFICIAL, SYMMETRIC, normalise
 from condensers.pool import CondensedBatch
 from condensers.randomness import Randomness, stream
 from condensers.registry import untracked
@@ -45,6 +49,33 @@ def test_all_runs_together_against_torch_optim(small_pool):
             optimiser.step()
         for name, value in leaves.items():
             torch.testing.assert_close(trained[name][position], value.detach()[0], rtol=1e-3, atol=1e-5)
+
+
+def test_official_numbers_against_images_brought_into_them_before(small_pool):
+    """Training with crop and cutout fills with 0 in the numbers that networks see; shifted queries with black."""
+    numbers = OFFICIAL["cifar10"]
+    config = VictimConfig(width=4, depth=1, epochs=4, augmentation="crop_cutout", normalisation="official")
+    network, synthetic, randomness = (
+        victim_network(small_pool, config),
+        synthetic_of(),
+        Randomness(seed=2, runs=(0, 1, 2)),
+    )
+    assert numbers_of(config, "cifar10") == numbers
+    assert numbers_of(replace(config, normalisation="half"), "cifar10") == numbers_of(config, "digits") == SYMMETRIC
+    ours = train_victims(network, synthetic, config, randomness=randomness, track=untracked, numbers=numbers)
+    before = replace(synthetic, images=torch.stack([normalise(images, numbers) for images in synthetic.images]))
+    theirs = train_victims(network, before, config, randomness=randomness, track=untracked)
+    half = train_victims(network, synthetic, config, randomness=randomness, track=untracked)
+    for name, value in ours.items():
+        torch.testing.assert_close(value, theirs[name], rtol=0, atol=0)
+    assert not torch.allclose(ours["conv0.weight"], half["conv0.weight"])
+    seen, _ = query_victims(network, ours, small_pool, 2, numbers)
+    brought = replace(small_pool, images=normalise(small_pool.images, numbers))
+    expected, _ = query_victims(network, ours, brought, 1)
+    torch.testing.assert_close(seen[:, :, :1], expected, rtol=1e-5, atol=1e-6)
+    black = replace(small_pool, images=torch.full_like(small_pool.images, -1.0))
+    still, _ = query_victims(network, ours, black, 2, numbers)
+    torch.testing.assert_close(still[..., 0], still[..., 1])
 
 
 def test_minibatches_visit_every_image_once_an_epoch(small_pool):

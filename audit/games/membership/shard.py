@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from attacks.canaries import canary_kinds, parse_canaries, plant_canaries
-from attacks.victims import VictimConfig, query_victims, train_victims, victim_network
+from attacks.victims import VictimConfig, numbers_of, query_victims, train_victims, victim_network
 from audit.data.auxiliary import attach_auxiliary
 from audit.data.load import load_pool, pool_checksum
 from audit.engine.checkpoints import Tracker
@@ -25,6 +25,7 @@ from condensers.generator import named
 from condensers.initial import has_members
 from condensers.ledger import Ledger
 from condensers.networks import Stack
+from condensers.normalisation import SYMMETRIC, Normalisation
 from condensers.plugins import source_files
 from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import Randomness
@@ -229,24 +230,32 @@ def _observe(
     The networks are what was released or, where that is a set, victims that are trained on it. Accuracy is that on
     ordinary records that their run left out or, where some are not audited, on a fixed sample of those.
     """
-    networks, whose, prefix = synthetic.networks, config.method, ""
+    networks, whose, prefix, numbers = synthetic.networks, config.method, "", SYMMETRIC
     if networks is None:
-        networks, whose, prefix = _train(config, pool, synthetic, randomness, track), "the victim's training", "victim."
+        victim = VictimConfig(**config.victim_config)
+        numbers, whose, prefix = numbers_of(victim, pool.name), "the victim's training", "victim."
+        networks = _train(victim, pool, synthetic, randomness, track, numbers)
     audited, others = audited_pool(config, pool), other_records(config, pool)
-    signals, correct = query_victims(networks.network, networks.parameters, audited, config.queries)
+    signals, correct = query_victims(networks.network, networks.parameters, audited, config.queries, numbers)
     _check_finite(signals, f"{whose} diverged: its confidences", randomness.runs, prefix=prefix)
     if others is not None:
-        _, correct = query_victims(networks.network, networks.parameters, others, 1)
+        _, correct = query_victims(networks.network, networks.parameters, others, 1, numbers)
         return {"signals": signals, "accuracy": correct.float().mean(1)}
     kinds = canary_kinds(pool.labels.cpu().numpy(), pool.num_classes, parse_canaries(config.canaries))
     left_out = ~included & torch.from_numpy(kinds == 0).to(included.device)
     return {"signals": signals, "accuracy": (correct & left_out).sum(1) / left_out.sum(1)}
 
 
-def _train(config: AuditConfig, pool: Pool, synthetic: CondensedBatch, randomness: Randomness, track: Track) -> Stack:
-    victim = VictimConfig(**config.victim_config)
+def _train(
+    victim: VictimConfig,
+    pool: Pool,
+    synthetic: CondensedBatch,
+    randomness: Randomness,
+    track: Track,
+    numbers: Normalisation,
+) -> Stack:
     network = victim_network(pool, victim)
-    parameters = train_victims(network, synthetic, victim, randomness=randomness, track=track)
+    parameters = train_victims(network, synthetic, victim, randomness=randomness, track=track, numbers=numbers)
     return Stack(network=network, parameters=parameters)
 
 

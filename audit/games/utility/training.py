@@ -20,10 +20,11 @@ from scipy import stats
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
-from attacks.victims import VictimConfig, train_stack
+from attacks.victims import VictimConfig, numbers_of, seen_images, train_stack
 from audit.games.utility.networks import LARGE, EvaluationNetwork, draw_networks, make_network, run_networks
 from condensers.errors import BadConfig
 from condensers.networks import Parameters
+from condensers.normalisation import SYMMETRIC, Normalisation
 from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import Randomness, stream, to_device
 from condensers.registry import Track, untracked
@@ -155,7 +156,8 @@ def measure(
     `tell` hears what share of the training is done. Only networks of `chosen` seeds are trained, if that is given.
     """
     seeds = range(recipe.seeds) if chosen is None else chosen
-    images = images.expand(recipe.seeds, *images.shape[1:])
+    numbers = numbers_of(recipe.training, test.name)
+    images = seen_images(images, numbers).expand(recipe.seeds, *images.shape[1:])
     labels = labels.expand(recipe.seeds, *labels.shape[1:])
     network, num_images = recipe.network(name, test), images.shape[1]
     config = recipe.config(name, num_images)
@@ -176,7 +178,7 @@ def measure(
             randomness=randomness,
             track=untracked if tell is None else _telling(tell, *part),
         )
-        accuracies += score_networks(network, parameters, test)
+        accuracies += score_networks(network, parameters, test, numbers)
     return Measurement(
         accuracies=tuple(accuracies),
         num_images=num_images,
@@ -196,13 +198,15 @@ def _telling(tell: Callable[[float], None], start: float, stop: float) -> Track:
     return track
 
 
-def score_networks(network: EvaluationNetwork, parameters: Parameters, test: Pool) -> list[float]:
+def score_networks(
+    network: EvaluationNetwork, parameters: Parameters, test: Pool, numbers: Normalisation = SYMMETRIC
+) -> list[float]:
     """Accuracy of every network of a stack."""
     correct: Tensor | int = 0
     with torch.no_grad():
         for start in range(0, test.num_records, TEST_CHUNK):
             part = slice(start, start + TEST_CHUNK)
-            logits = run_networks(network, parameters, test.images[part].unsqueeze(0))
+            logits = run_networks(network, parameters, seen_images(test.images[part], numbers).unsqueeze(0))
             if not bool(logits.isfinite().all()):
                 raise BadConfig(f"training of {network.name} diverged; choose a smaller --set victim.learning_rate")
             correct = correct + (logits.argmax(-1) == test.labels[part]).sum(1)
