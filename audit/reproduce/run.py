@@ -115,6 +115,8 @@ def _agreement(item: PublishedItem, one: _Outcome, measured: list[Any], *, stand
         return NOT_RUN
     if one.cell.published.value is not None and stands_in and not isinstance(one.cell.spec, Account):
         return NOT_COMPARED
+    if isinstance(one.cell.spec, Account):
+        item = replace(item, chance=None, baseline=None)  # those of the accuracies beside it
     return judge(item, one.cell.published, one.measured, measured)
 
 

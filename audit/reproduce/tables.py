@@ -18,18 +18,23 @@ Label = str | int | float
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedCell:
-    """One figure of a table: where it stands, its value and what is printed after ±; None where nothing is printed."""
+    """One figure of a table: where it stands, its value and what is printed after ±; None where nothing is printed.
+
+    `unit` is one of the last digit printed, as the other figures of the row show it; None: as the value does.
+    """
 
     labels: dict[str, Label]
     value: float | None
     spread: float | None
+    unit: float | None = None
 
     @property
     def interval(self) -> tuple[float, float] | None:
         """Value ± spread; where no spread is printed, a unit of its last digit."""
         if self.value is None:
             return None
-        reach = rounding(self.value) if self.spread is None else max(self.spread, rounding(self.value))
+        unit = rounding(self.value) if self.unit is None else self.unit
+        reach = unit if self.spread is None else max(self.spread, unit)
         return self.value - reach, self.value + reach
 
 
@@ -98,8 +103,9 @@ def _item(name: str, entry: dict[str, Any], papers: dict[str, str]) -> Published
 def _cells(row: dict[str, Any], over: str, columns: list[Label]) -> list[PublishedCell]:
     labels = {key: value for key, value in row.items() if key not in NOT_LABELS}
     spreads = row.get("spread", [math.nan] * len(columns))
+    unit = min((rounding(value) for value in row["values"] if not math.isnan(value)), default=None)
     return [
-        PublishedCell(labels={**labels, over: column}, value=_known(value), spread=_known(spread))
+        PublishedCell(labels={**labels, over: column}, value=_known(value), spread=_known(spread), unit=unit)
         for column, value, spread in zip(columns, row["values"], spreads, strict=True)
         if column in row.get("only", columns)
     ]

@@ -171,6 +171,22 @@ def test_rounding_of_printed_values(value: float, half: float) -> None:
     assert rounding(value) == pytest.approx(half)
 
 
+def test_the_last_digit_printed_is_that_of_the_row() -> None:
+    """1.10 stands beside 1.06, and 100.00 ± 0.00 beside 46.67."""
+    cells = {(item.name, *cell.labels.values()): cell for item in published_items().values() for cell in item.cells}
+    assert cells["zheng-li/table-1", "ldpdc", "ε", "mnist"].interval == pytest.approx((1.09, 1.11))
+    assert cells["dong/table-1", "real", 0.002, "celeba-64"].interval == pytest.approx((99.99, 100.01))
+
+
+def test_budgets_agree_or_do_not(tmp_path: Path) -> None:
+    """A budget has no chance level: that of Table I is of its accuracies. CelebA's are below the printed ones."""
+    asked = Reproduce(item="zheng-li/table-1", scale="full", only=("quantity=ε",))
+    report = run_reproduction(asked, Where(out=tmp_path, executor=InProcess()), lambda _: None)
+    found = {(row.label("method"), row.label("dataset")): row.agreement for row in report.rows}
+    assert {key for key, agreement in found.items() if agreement == NO} == {("ldpdc", "celeba"), ("ndpdc", "celeba")}
+    assert set(found.values()) == {WITHIN, NO}
+
+
 def test_budgets_of_zheng_and_li_against_paper(tmp_path: Path) -> None:
     """Table I, rounded up: 6.12, 5.45 and 6.72 for NDPDC at its default settings."""
     spec = Reproduce(item="zheng-li/figure-2", scale="full")
