@@ -65,7 +65,7 @@ def _only(asked: Reproduce) -> dict[str, tuple[str, ...]]:
 
 
 def _text(value: object) -> str:
-    """Of a label, so that 10, 10.0 and \"10\" are the same."""
+    """Of a label, so that 10 and 10.0 are the same."""
     try:
         return f"{float(str(value)):g}"
     except ValueError:
