@@ -134,12 +134,12 @@ def _describe_cost(cost: "Cost", nodes: int) -> str:
     def row(name: str, number: int) -> str:
         driver, other = cost.memory(number)
         memory = f"{driver / 2**30:.1f} GiB" + (f", {other / 2**30:.1f} on each other node" if other else "")
-        return f"{name:<16}{number * cost.workers:>8}{_duration(cost.seconds(number)):>12}  {memory}"
+        return f"{name:<16}{number * cost.workers:>8}{duration(cost.seconds(number)):>12}  {memory}"
 
     largest = max(cost.unit_seconds, default=0.0)
     lines = [
-        f"{cost.what}: {cost.num_units} shards of {_duration(largest)}; {_duration(cost.rest_seconds)} for the driver "
-        f"alone; {_duration(cost.processor_seconds)} of processor time",
+        f"{cost.what}: {cost.num_units} shards of {duration(largest)}; {duration(cost.rest_seconds)} for the driver "
+        f"alone; {duration(cost.processor_seconds)} of processor time",
         f"{'where':<16}{'workers':>8}{'time':>12}  memory",
         row("this machine", 1),
     ]
@@ -165,7 +165,7 @@ def _describe(result: "Plan") -> str:
     for option in result.options:
         trials = f"{option.num_trials:,}" if option.reachable else "no number"
         runs = "?" if option.num_runs is None else f"{option.num_runs:,}"
-        time = "unknown" if option.seconds is None else _duration(option.seconds)
+        time = "unknown" if option.seconds is None else duration(option.seconds)
         lines.append(
             f"{option.estimator:<16}{option.unit:<8}{trials:>12}{runs if option.reachable else '-':>12}"
             f"{down(option.expected_lower, 3):>10}{down(option.ceiling, 2):>9}"
@@ -183,7 +183,8 @@ def _describe(result: "Plan") -> str:
     return "\n".join(lines)
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """In the largest unit of which there is one."""
     for size, name in ((86400.0, "d"), (3600.0, "h"), (60.0, "min")):
         if seconds >= size:
             return f"{seconds / size:.1f} {name}"

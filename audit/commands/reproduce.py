@@ -88,6 +88,7 @@ def _executor(flags: dict[str, Any]) -> Any:
 def _costs(specs: list[Reproduce], where: Any, *, as_json: bool) -> str:
     """What --plan prints: every specification with its time, and the sum."""
     from audit.commands.attack import say
+    from audit.commands.plan import duration
     from audit.reproduce.cost import expect_item
 
     expected = {spec.item: expect_item(spec, where, say) for spec in specs}
@@ -97,21 +98,11 @@ def _costs(specs: list[Reproduce], where: Any, *, as_json: bool) -> str:
     lines = []
     for item, costs in expected.items():
         told = [one for one in costs if one.seconds is not None]
-        lines.append(f"{item}: {_duration(sum(one.seconds or 0.0 for one in told))} for what was probed")
+        lines.append(f"{item}: {duration(sum(one.seconds or 0.0 for one in told))} for what was probed")
         lines += [
-            f"  {_duration(one.seconds) if one.seconds is not None else one.why_not}  {one.command}" for one in costs
+            f"  {duration(one.seconds) if one.seconds is not None else one.why_not}  {one.command}" for one in costs
         ]
     return "\n".join(lines)
-
-
-def _duration(seconds: float) -> str:
-    return (
-        f"{seconds:.0f} s"
-        if seconds < 120
-        else f"{seconds / 60:.0f} min"
-        if seconds < 7200
-        else f"{seconds / 3600:.1f} h"
-    )
 
 
 def _list(*, as_json: bool, data_root: Path | None) -> str:

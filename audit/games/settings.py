@@ -110,7 +110,6 @@ def resolve_victim(
         shared = printed.pop() if len(printed) == 1 else None
         values |= {name: shared} if shared else {}
     recipe = str(asked.get("recipe", values.get("recipe", "")))
-    values |= {"recipe": recipe} if recipe else {}
     return VictimConfig(**values | recipe_settings(recipe, pool.name) | asked)
 
 

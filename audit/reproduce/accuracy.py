@@ -16,7 +16,7 @@ from audit.reproduce.scales import (
     steps_of,
     victims_of,
 )
-from audit.reproduce.tables import Label, PublishedCell
+from audit.reproduce.tables import Label, PublishedCell, label_text
 from audit.specs.reproduce import Reproduce
 from audit.specs.utility import Utility
 from condensers.published import Circumstance, published_values
@@ -34,7 +34,7 @@ def plan_accuracy(
     labels = cell.labels
     method, variant = VARIANTS.get(str(labels["method"]), (str(labels["method"]), {}))
     dataset = str(labels["dataset"])
-    swept = {SYMBOLS[name]: _text(value) for name, value in labels.items() if name in SYMBOLS}
+    swept = {SYMBOLS[name]: label_text(value) for name, value in labels.items() if name in SYMBOLS}
     if "L" in labels and asked.scale == "smoke":
         swept["batch"] = str(max(1, round(int(labels["L"]) / 5)))
     for name in STEPS:
@@ -107,7 +107,3 @@ def known_settings(settings: Mapping[str, str], method: str) -> dict[str, str]:
 
 def _init(labels: Mapping[str, Label]) -> Literal["real"] | None:
     return "real" if labels.get("init") == "real" else None
-
-
-def _text(value: Label) -> str:
-    return value if isinstance(value, str) else f"{value:g}"

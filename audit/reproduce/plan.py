@@ -15,7 +15,7 @@ from audit.reproduce.scales import (
     scale_settings,
     victims_of,
 )
-from audit.reproduce.tables import PublishedCell, PublishedItem
+from audit.reproduce.tables import PublishedCell, PublishedItem, label_text
 from audit.reproduce.zhao_zhang import plan_protocol
 from audit.specs.account import Account
 from audit.specs.continual import Continual
@@ -24,6 +24,7 @@ from audit.specs.theory import Theory
 from condensers.errors import BadConfig
 
 Planner = Callable[[Reproduce, PublishedCell], PlannedCell]
+Cells = tuple[PublishedCell, ...]
 # Accuracy on Adult: the classifier is a perceptron, and the table cannot be stood in for by digits.
 THEORY = {"smoke": (200, (2,), 30), "reduced": (2000, (25, 50), 300), "full": (50_000, (50, 100), 20_000)}
 
@@ -36,15 +37,16 @@ def plan_item(asked: Reproduce, item: PublishedItem) -> tuple[PlannedCell, ...]:
 
 
 def chosen_cells(asked: Reproduce, item: PublishedItem) -> tuple[PublishedCell, ...]:
-    """Figures that --dataset and --method leave; without them, at scale smoke those of the first data set and ratio."""
+    """Figures that options leave; at scale smoke, of these those of the first data set and ratio."""
     cells = item.cells
     wanted = {"--dataset": {"dataset": asked.datasets}, "--method": {"method": asked.methods}, "--only": _only(asked)}
     for option, by_name in wanted.items():
         for name, values in by_name.items():
+            left = cells
             if values:
-                cells = tuple(cell for cell in cells if _text(cell.labels.get(name)) in values)
+                cells = tuple(each for each in left if name in each.labels and label_text(each.labels[name]) in values)
             if not cells:
-                raise BadConfig(_not_there(item, option, name, values))
+                raise BadConfig(_not_there(item, option, name, values, left))
     if asked.scale != "smoke":
         return cells
     for name in ("dataset", "ratio"):
@@ -60,21 +62,21 @@ def _only(asked: Reproduce) -> dict[str, tuple[str, ...]]:
         name, sign, value = told.partition("=")
         if not (name and sign and value):
             raise BadConfig(f"--only {told}: must be NAME=VALUE, such as ipc=10")
-        wanted[name] = (*wanted.get(name, ()), _text(value))
+        wanted[name] = (*wanted.get(name, ()), _as_label(value))
     return wanted
 
 
-def _text(value: object) -> str:
-    """Of a label, so that 10 and 10.0 are the same."""
+def _as_label(told: str) -> str:
+    """As a label is written, so that 10 and 10.0 are the same."""
     try:
-        return f"{float(str(value)):g}"
+        return label_text(float(told))
     except ValueError:
-        return str(value)
+        return told
 
 
-def _not_there(item: PublishedItem, option: str, name: str, values: Collection[str]) -> str:
-    """What an option asked for, and what the item has."""
-    there = dict.fromkeys(_text(cell.labels[name]) for cell in item.cells if name in cell.labels)
+def _not_there(item: PublishedItem, option: str, name: str, values: Collection[str], left: Cells) -> str:
+    """What an option asked for, and what the item has of it among the figures that other options left."""
+    there = dict.fromkeys(label_text(cell.labels[name]) for cell in left if name in cell.labels)
     before = f"{name}=" if option == "--only" else ""
     told, found = (", ".join(before + value for value in each) for each in (values, there))
     return f"{option} {told}: not in {item.name}, which has {found or f'no {name}'}"

@@ -26,7 +26,7 @@ from audit.reproduce.agreement import Measured, judge
 from audit.reproduce.cells import PlannedCell
 from audit.reproduce.maps import map_images
 from audit.reproduce.plan import plan_item
-from audit.reproduce.tables import PublishedItem, published_item
+from audit.reproduce.tables import PublishedItem, label_text, published_item
 from audit.specs.account import Account
 from audit.specs.continual import Continual
 from audit.specs.reproduce import Reproduce
@@ -96,7 +96,7 @@ def folder_of(spec: Spec, where: Where) -> Any:
 def _row(item: PublishedItem, one: _Outcome, measured: list[Any], *, stands_in: bool) -> ReproducedRow:
     cell, ours = one.cell.published, one.measured
     return ReproducedRow(
-        labels=tuple((name, _text(value)) for name, value in cell.labels.items()),
+        labels=tuple((name, label_text(value)) for name, value in cell.labels.items()),
         relation=item.relation if item.relation == "below" else "value",
         published=cell.value,
         published_interval=cell.interval,
@@ -128,7 +128,7 @@ def _sets(item: PublishedItem, outcomes: list[_Outcome], where: Where, say: Say)
     for one in outcomes:
         if one.measured is None or not isinstance(one.cell.spec, Utility):
             continue
-        name = name_labels((label, _text(value)) for label, value in one.cell.published.labels.items())
+        name = name_labels((label, label_text(value)) for label, value in one.cell.published.labels.items())
         for made in condensed_sets(one.cell.spec, replace(where, out=folder_of(one.cell.spec, where)), say):
             if made.images.ndim == 4:
                 found[name] = made.images.detach().cpu()
@@ -187,7 +187,3 @@ def _csv(report: ReproductionReport) -> str:
     writer.writerow([*names, *COLUMNS])
     writer.writerows([*(row.label(name) or "" for name in names), *csv_row(row)] for row in report.rows)
     return file.getvalue()
-
-
-def _text(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -62,6 +62,11 @@ class PublishedItem:
         return tuple(dict.fromkeys(str(cell.labels.get("dataset", "fashion-mnist")) for cell in self.cells))
 
 
+def label_text(value: Label) -> str:
+    """As it is written in reports and in settings: 10 for 10.0."""
+    return value if isinstance(value, str) else f"{value:g}"
+
+
 def rounding(value: float) -> float:
     """A unit of the last printed digit: a value may be rounded or, as budgets are, rounded up."""
     decimals = next((places for places in range(4) if math.isclose(round(value, places), value, abs_tol=1e-9)), 4)

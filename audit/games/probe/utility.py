@@ -1,6 +1,7 @@
 """The cost of `audit utility` without comparisons: one set and one network of each kind, with their loops cut short."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -11,14 +12,14 @@ from audit.games.full_pool import Condensation, condense_all
 from audit.games.probe.cost import Cost
 from audit.games.probe.loops import CutLoops, Seconds, now
 from audit.games.probe.membership import peak_memory
-from audit.games.utility.bench import APART
+from audit.games.utility.bench import trained_apart
 from audit.games.utility.meter import TrainingCost
 from audit.games.utility.networks import draw_networks, run_networks
 from audit.games.utility.resolve import Resolved
 from audit.games.utility.training import score_networks
 from condensers.errors import BadConfig
 from condensers.initial import balanced_labels
-from condensers.pool import CondensedBatch, Pool
+from condensers.pool import CondensedBatch
 from condensers.randomness import Randomness
 
 TESTED = 500  # records; what they take is multiplied
@@ -32,20 +33,19 @@ def probe_utility(resolved: Resolved, executor: Executor, *, match: str, say: Ca
     started, threads = now(), torch.get_num_threads()
     torch.set_num_threads(1)  # as workers do
     units: list[Seconds] = []
+    seeds, cost = resolved.recipe.seeds, TrainingCost(resolved.recipe, resolved.split.train)
     try:
         for condensation, _ in resolved.plans:
             say(f"probing {condensation.method.name}")
-            units += [_condense(resolved, condensation)] * resolved.recipe.seeds
+            units += [_condense(resolved, condensation)] * seeds
             size = condensation.config.ipc * resolved.split.train.num_classes
             for name in resolved.architectures:
-                network, cost = _train(resolved, name, size), TrainingCost(resolved.recipe, resolved.split.train)
-                seeds = resolved.recipe.seeds
-                apart = cost(name, size) > APART * seeds
-                units += [network] * seeds if apart else [network.times(seeds)]
+                network = _train(resolved, name, size)
+                units += [network] * seeds if trained_apart(cost(name, size), seeds) else [network.times(seeds)]
     finally:
         torch.set_num_threads(threads)
     return Cost(
-        what=f"{len(resolved.plans) * resolved.recipe.seeds} sets of {resolved.source.dataset} and their networks",
+        what=f"{len(resolved.plans) * seeds} sets of {resolved.source.dataset} and their networks",
         unit_seconds=tuple(unit.clock for unit in units),
         start_seconds=START_SECONDS,
         rest_seconds=START_SECONDS,
@@ -83,7 +83,7 @@ def _train(resolved: Resolved, name: str, size: int) -> Seconds:
     )
     trained = now() - before + loops.left
     before, some = now(), min(TESTED, test.num_records)
-    first = Pool(name=test.name, images=test.images[-some:], labels=test.labels[-some:], num_classes=test.num_classes)
+    first = replace(test, images=test.images[-some:], labels=test.labels[-some:])
     score_networks(network, parameters, first)
     tested = (now() - before).times(test.num_records / some)
     return trained + tested

@@ -202,7 +202,7 @@ class Bench:
 
     def _parts(self, training: Training, cost: float, meter: Meter) -> tuple[Training, ...]:
         """Networks that take minutes are trained one by one: each is kept when it is done, on any worker."""
-        if cost <= APART * self._recipe.seeds:
+        if not trained_apart(cost, self._recipe.seeds):
             return (training,)
         parts = training.apart(self._recipe.seeds)
         meter.leave_out(training)
@@ -271,6 +271,11 @@ class Bench:
 
     def _searches(self, architecture: str) -> bool:
         return not (self._match == "none" or (self._match == "small" and architecture in LARGE))
+
+
+def trained_apart(cost: float, seeds: int) -> bool:
+    """Whether networks that cost so many FLOPs together are trained one by one."""
+    return cost > APART * seeds
 
 
 def _full(architecture: str) -> Training:
