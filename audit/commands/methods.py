@@ -65,7 +65,7 @@ def _format_one(found: dict[str, Any]) -> str:
             lines += _wrapped(f"  {row['setting']} = {row['value']}{condition}", row["source"])
         rest = [name for name in defaults if name not in {row["setting"] for row in rows}]
         if rest and preset != "worst-case":
-            text = "  not in a paper, defaults of this code: " + ", ".join(f"{n} = {defaults[n]}" for n in rest)
+            text = "  not in a paper, defaults of this code: " + ", ".join(_default(n, defaults[n]) for n in rest)
             lines += textwrap.wrap(text, WIDTH, subsequent_indent="    ")
     if found["open"]:
         lines += ["", "LEFT OPEN BY THE PAPERS"]
@@ -74,6 +74,11 @@ def _format_one(found: dict[str, Any]) -> str:
             indent = "    " if label else "  "
             lines += textwrap.wrap(indent + label + text, WIDTH, subsequent_indent=indent + "  ")
     return "\n".join(lines)
+
+
+def _default(name: str, value: Any) -> str:
+    by_data = name == "augmentation" and value != "none"
+    return f"{name} = {value}{' (with flip where data bear mirror images)' if by_data else ''}"
 
 
 def _wrapped(setting: str, source: str) -> list[str]:

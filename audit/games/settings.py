@@ -31,7 +31,7 @@ from condensers.registry import Method
 from condensers.spelling import did_you_mean
 
 VERSIONED = ("torch", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow")
-MIRRORED = ("fashion-mnist", "cifar10", "celeba")
+MIRRORED = ("fashion-mnist", "cifar10", "celeba", "celeba-64")
 MOST_RUNS_PER_SHARD = 64
 RUNS_THAT_SHARE_NOTHING = 16  # in a shard, where every run trains on the records with a network of its own
 # Settings of methods that have flags of their own.
@@ -64,7 +64,7 @@ def resolve_method(
         values["ipc"] = ipc
     if init is not None:
         values["init"] = init
-    if "augmentation" in fields:
+    if "augmentation" in fields and (pool.images.ndim == 2 or "augmentation" not in values):
         values["augmentation"] = default_augmentation(pool)
     if "extractor" in fields and pool.images.ndim == 2:
         values["extractor"] = "linear"

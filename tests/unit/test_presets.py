@@ -17,7 +17,6 @@ PAPERS = ("dm", "dsa", "dc", "kip", "ldpdc", "ndpdc", "psg", "dyn-psg", "dosser"
 # Settings that no paper speaks of: how something is computed, variants of other papers and faults of released code.
 TECHNICAL = {
     "compiled", "precision", "noise_source", "classes_per_millisecond", "fresh_noise", "as_published", "extractor",
-    "augmentation",
     "auxiliary_checksum", "auxiliary_noise", "auxiliary", "ser", "pca", "prior", "generator_width", "init",
     "width", "depth", "zca", "zca_regularisation", "hidden_layers", "siamese", "kernel", "blocks", "noise_multiplier",
     "momentum", "network_batch", "decay", "generator_learning_rate",
@@ -91,6 +90,21 @@ def test_settings_depend_on_the_data_set() -> None:
     assert (grey["inner"], grey["clip"]) == (1, 0.1)
     assert (colour["inner"], colour["clip"]) == (10, 8.0)
     assert published_values("ndpdc", "paper", Circumstance(dataset="adult"))["noise_multiplier"] == 2.09
+
+
+@pytest.mark.parametrize(("method", "preset"), [("dm", "paper"), ("dm", "dong"), ("dsa", "paper"), ("dsa", "dong"),
+                                                ("ndpdc", "paper"), ("dosser", "paper")])  # fmt: skip
+def test_mirror_images_by_data_set_against_the_readmes(method: str, preset: str) -> None:
+    """readme.md of the DC and of the DPDC code: --dsa_strategy with flip on FashionMNIST, CIFAR-10 and CelebA."""
+    found = get_method(method)
+    for dataset, mirrored in (("mnist", ""), ("svhn", ""), ("fashion-mnist", "flip_"), ("cifar10", "flip_"),
+                              ("celeba", "flip_"), ("celeba-64", "flip_")):  # fmt: skip
+        pool, wanted = records(dataset), f"color_crop_cutout_{mirrored}scale_rotate"
+        config = settings.resolve_method(found, preset, pool, ipc=10, init=None, changes={})
+        victim = settings.resolve_victim(PRESETS, preset, pool, {}, found)
+        assert (config.augmentation, victim.augmentation) == (wanted, wanted), dataset
+    asked = {"augmentation": "crop"}
+    assert settings.resolve_method(found, preset, pool, ipc=10, init=None, changes=asked).augmentation == "crop"
 
 
 def test_recipe_of_evaluation_follows_the_paper() -> None:

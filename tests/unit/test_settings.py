@@ -59,7 +59,8 @@ def test_ratio_against_the_papers_definition():
 
 def test_digits_are_never_mirrored(digits):
     assert "flip" not in default_augmentation(digits)
-    assert "flip" in default_augmentation(dataclasses.replace(digits, name="fashion-mnist"))
+    for name in ("fashion-mnist", "cifar10", "celeba", "celeba-64"):
+        assert "flip" in default_augmentation(dataclasses.replace(digits, name=name))
 
 
 @pytest.mark.parametrize(
