@@ -16,6 +16,7 @@ import msgspec
 import torch
 
 from audit.accounting.account import account
+from audit.data.catalog import BY_NAME
 from audit.engine.pages import keep_record
 from audit.engine.store import RunDirectory, explain_failure, write_tensors, write_text
 from audit.engine.where import Where
@@ -37,6 +38,7 @@ from condensers.errors import BadData
 from reports.documents.reproduction import ReproductionMaterial, build_reproduction
 from reports.records.gallery import pixels
 from reports.records.reproduction import NOT_COMPARED, NOT_RUN, EmbeddingMap, ReproducedRow, ReproductionReport
+from reports.records.scope import grouped
 from reports.words.reproduction import COLUMNS, csv_row, markdown, name_labels
 
 Say = Callable[[str], None]
@@ -48,7 +50,7 @@ MOST_PICTURES = 20  # of one set
 class _Outcome:
     cell: PlannedCell
     measured: Measured | None
-    why_not: str = ""
+    differs: tuple[str, ...]
 
 
 def run_reproduction(spec: Reproduce, where: Where, say: Say, finished: Finished | None = None) -> ReproductionReport:
@@ -70,12 +72,26 @@ def _measure(cell: PlannedCell, where: Where, say: Say, known: Finished, place: 
         if key not in known:
             say(f"figure {place[0]} of {place[1]}: {cell.spec.command()}")
             known[key] = run_cell(cell.spec, where, say)
-        return _Outcome(cell=cell, measured=cell.read(known[key]))
+        differs = (*cell.differs, *incomplete_data(cell.spec, known[key]))
+        return _Outcome(cell=cell, measured=cell.read(known[key]), differs=differs)
     except BadData as error:
         # The message may name folders of this machine, which belong into no record.
         say(f"not run: {error}")
         dataset = cell.published.labels.get("dataset", "the data set")
-        return _Outcome(cell=cell, measured=None, why_not=f"{dataset} was not found here, or could not be read")
+        return _Outcome(cell=cell, measured=None, differs=(f"{dataset} was not found here, or could not be read",))
+
+
+def incomplete_data(spec: Any, record: Any) -> tuple[str, ...]:
+    """In words, that the copy of a data set that was found has fewer records than the data set."""
+    known = BY_NAME.get(getattr(spec, "dataset", ""))
+    if known is None or getattr(spec, "records", None) is not None:
+        return ()
+    found = []
+    if hasattr(record, "train_records"):
+        found = [(record.train_records, known.num_records, "training"), (record.test_records, known.num_test, "test")]
+    elif hasattr(record, "game"):
+        found = [(record.game.num_records, known.num_records, "training")]
+    return tuple(f"{grouped(here)} of {grouped(whole)} {kind} records" for here, whole, kind in found if here < whole)
 
 
 def run_cell(spec: Any, where: Where, say: Say) -> Any:
@@ -104,7 +120,7 @@ def _row(item: PublishedItem, one: _Outcome, measured: list[Any], *, stands_in: 
         interval=None if ours is None else ours.interval,
         num_seeds=0 if ours is None else ours.num_seeds,
         agreement=_agreement(item, one, measured, stands_in=stands_in),
-        differs=one.cell.differs if ours is not None else (one.why_not,),
+        differs=one.differs,
         command=one.cell.spec.command(),
     )
 

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,8 +16,9 @@ from audit.games.redraw import DrawOptions, material_of, read_run
 from audit.reproduce.agreement import Measured, judge
 from audit.reproduce.maps import map_images
 from audit.reproduce.plan import chosen_cells, plan_item
-from audit.reproduce.run import run_reproduction
+from audit.reproduce.run import incomplete_data, run_reproduction
 from audit.reproduce.tables import PublishedCell, PublishedItem, published_item, published_items, rounding
+from audit.specs.account import Account
 from audit.specs.membership import Loss
 from audit.specs.reproduce import SCALES, Reproduce
 from audit.specs.utility import Utility
@@ -213,6 +215,17 @@ def test_an_item_is_run_resumed_and_drawn_again(tmp_path: Path) -> None:
     document = build_document(material_of(directory, record, DrawOptions(show_records=False, data_root=None)))
     assert document.title.startswith("zheng-li/table-2")
     assert markdown(record) == before["table.md"].decode()
+
+
+def test_a_copy_of_a_data_set_that_is_not_whole_is_told() -> None:
+    attacked = SimpleNamespace(game=SimpleNamespace(num_records=12_000))
+    assert incomplete_data(Loss(dataset="cifar10"), attacked) == ("12 000 of 50 000 training records",)
+    assert incomplete_data(Loss(dataset="cifar10", records=12_000), attacked) == (), "asked for, and said elsewhere"
+    assert incomplete_data(Loss(dataset="digits"), attacked) == ()
+    trained = SimpleNamespace(train_records=10_000, test_records=2000)
+    said = ("10 000 of 50 000 training records", "2 000 of 10 000 test records")
+    assert incomplete_data(Utility(dataset="cifar10"), trained) == said
+    assert incomplete_data(Account(method="ldpdc", dataset="cifar10"), {"epsilon_rdp": 1.0}) == ()
 
 
 def test_maps_of_few_and_of_many_images() -> None:
