@@ -27,6 +27,10 @@ class BadData(BadInput):
     """Data that cannot be used as they are."""
 
 
+class MissingData(BadData):
+    """A data set that is not on this machine."""
+
+
 class BadConfig(BadInput):
     """A setting outside what is allowed."""
 

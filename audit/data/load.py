@@ -18,7 +18,7 @@ import torch
 from audit.data import arrays, folders
 from audit.data.catalog import BY_NAME, describe_absence, resolve_root, search
 from audit.data.source import MIN_PER_CLASS, Source, check_labels
-from condensers.errors import BadConfig, BadData
+from condensers.errors import BadConfig, BadData, MissingData
 from condensers.pool import Pool
 from condensers.spelling import did_you_mean
 
@@ -94,7 +94,7 @@ def _open(dataset: str, data_root: Path | None, split: str) -> tuple[str, Source
         entry = BY_NAME[dataset]
         found = search(entry, resolve_root(data_root) if entry.places else Path())
         if found.path is None:
-            raise BadData(describe_absence(entry, found))
+            raise MissingData(describe_absence(entry, found))
         return dataset, entry.read(found.path, split)
     if not dataset.strip():
         raise BadData("--dataset: is empty; give a name, an .npz file or a folder of class folders")

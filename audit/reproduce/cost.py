@@ -12,7 +12,7 @@ from audit.specs.membership import Lira, Loss
 from audit.specs.reproduce import Reproduce
 from audit.specs.spec import Spec
 from audit.specs.utility import Utility
-from condensers.errors import BadData
+from condensers.errors import MissingData
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,7 @@ def _expect(command: str, specs: list[Spec], where: Where, say: Callable[[str], 
         case Lira() | Loss() | Utility() as one:
             try:
                 seconds = predict(one, where, say).seconds()
-            except BadData:
+            except MissingData:
                 return Expected(command=command, figures=len(specs), seconds=None, why_not="its data were not found")
             return Expected(command=command, figures=len(specs), seconds=seconds)
     return Expected(command=command, figures=len(specs), seconds=None, why_not="no probe for this kind of audit")

@@ -34,7 +34,7 @@ from audit.specs.reproduce import Reproduce
 from audit.specs.spec import Spec
 from audit.specs.theory import Theory
 from audit.specs.utility import Utility
-from condensers.errors import BadData
+from condensers.errors import MissingData
 from reports.documents.reproduction import ReproductionMaterial, build_reproduction
 from reports.records.gallery import pixels
 from reports.records.reproduction import NOT_COMPARED, NOT_RUN, EmbeddingMap, ReproducedRow, ReproductionReport
@@ -74,11 +74,11 @@ def _measure(cell: PlannedCell, where: Where, say: Say, known: Finished, place: 
             known[key] = run_cell(cell.spec, where, say)
         differs = (*cell.differs, *incomplete_data(cell.spec, known[key]))
         return _Outcome(cell=cell, measured=cell.read(known[key]), differs=differs)
-    except BadData as error:
+    except MissingData as error:
         # The message may name folders of this machine, which belong into no record.
         say(f"not run: {error}")
         dataset = cell.published.labels.get("dataset", "the data set")
-        return _Outcome(cell=cell, measured=None, differs=(f"{dataset} was not found here, or could not be read",))
+        return _Outcome(cell=cell, measured=None, differs=(f"{dataset} was not found here",))
 
 
 def incomplete_data(spec: Any, record: Any) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from audit.specs.account import Account
 from audit.specs.membership import Loss
 from audit.specs.reproduce import SCALES, Reproduce
 from audit.specs.utility import Utility
-from condensers.errors import BadConfig
+from condensers.errors import BadConfig, BadData
 from reports.documents.kinds import build_document
 from reports.records.reproduction import DIRECTION, NO, NOT_COMPARED, NOTHING_PRINTED, UNDECIDED, WITHIN
 from reports.words.reproduction import markdown
@@ -215,6 +215,12 @@ def test_an_item_is_run_resumed_and_drawn_again(tmp_path: Path) -> None:
     document = build_document(material_of(directory, record, DrawOptions(show_records=False, data_root=None)))
     assert document.title.startswith("zheng-li/table-2")
     assert markdown(record) == before["table.md"].decode()
+
+
+def test_too_few_shadow_runs_are_an_error_and_not_missing_data(tmp_path: Path) -> None:
+    asked = Reproduce(item="dong/figure-2", methods=("dm",), seeds=4)
+    with pytest.raises(BadData, match="raise --shadows"):
+        run_reproduction(asked, Where(out=tmp_path, executor=InProcess()), lambda _: None)
 
 
 def test_a_copy_of_a_data_set_that_is_not_whole_is_told() -> None:
