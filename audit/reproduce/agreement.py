@@ -1,8 +1,8 @@
 """Whether a printed figure and a measured one agree.
 
 "within both intervals": the intervals overlap, that of the paper being value ± what it prints, or a unit of its last
-digit. "direction only": they do not, but both lie on the same side of what the item is compared with: its baseline row
-in the same column, or the chance level. A statement that something lies below a value is decided by our interval.
+digit. "direction only": they do not, but the printed value and our whole interval lie on the same side of what the item
+is compared with: its baseline row in the same column, or the chance level. A statement that something lies below a value is decided by our interval.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ def judge(
     published, measured = _reference(item, cell, others)
     if published is None or measured is None:
         return NO
-    return DIRECTION if (ours.value > measured) == (cell.value > published) else NO
+    return DIRECTION if (mine[0] > measured if cell.value > published else mine[1] < measured) else NO
 
 
 def _reference(

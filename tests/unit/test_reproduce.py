@@ -143,6 +143,9 @@ def cell_of(value: float | None, spread: float | None = 1.0, **labels: object) -
         (80.0, 82.0, (80.5, 83.5), WITHIN),
         (80.0, 70.0, (69.0, 71.0), DIRECTION),
         (80.0, 9.0, (8.0, 9.5), NO),
+        (80.0, 18.0, (0.0, 37.0), NO),  # chance, 10, is among what ours may be
+        (5.0, 8.0, (7.0, 9.0), DIRECTION),
+        (5.0, 8.0, (7.0, 11.0), NO),
         (80.0, 80.9, None, WITHIN),
         (None, 80.9, None, NOTHING_PRINTED),
     ],
