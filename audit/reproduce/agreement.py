@@ -2,7 +2,8 @@
 
 "within both intervals": the intervals overlap, that of the paper being value ± what it prints, or a unit of its last
 digit. "direction only": they do not, but the printed value and our whole interval lie on the same side of what the item
-is compared with: its baseline row in the same column, or the chance level. A statement that something lies below a value is decided by our interval.
+is compared with: its baseline row in the same column, or the chance level. A statement that something lies below a
+value is decided by our interval.
 """
 
 from collections.abc import Mapping, Sequence
