@@ -55,7 +55,7 @@ class Reproduce(Spec, frozen=True, kw_only=True):
     ] = "members"
     seeds: Annotated[
         Annotated[int, Meta(ge=1, le=10_000)] | None,
-        Meta(description="Number of seeds, runs or networks per value. Default: by --scale."),
+        Meta(description="Seeds, networks or runs of an attack (its --shadows) per value. Default: by --scale."),
     ] = None
     settings: Annotated[
         Settings, Meta(description="A setting of the methods, instead of that of the scale. May be repeated.")
