@@ -195,6 +195,10 @@ def query_victims(
     shifted by a pixel (their augmented queries, without mirrors, which digits do not bear).
     """
     runs = parameters["head.bias"].shape[0]
+    if network.wide and runs > 1 and pool.images.device.type == "cpu":  # together they gain nothing, and take memory
+        alone = [{name: value[i : i + 1] for name, value in parameters.items()} for i in range(runs)]
+        parts = [query_victims(network, one, pool, num_queries, numbers) for one in alone]
+        return torch.cat([signals for signals, _ in parts]), torch.cat([correct for _, correct in parts])
     signals = torch.empty(runs, pool.num_records, num_queries, device=pool.images.device)
     correct = torch.empty(runs, pool.num_records, dtype=torch.bool, device=pool.images.device)
     size = chunk_size(network, pool.images.device, networks=runs)

@@ -159,7 +159,9 @@ def matching_gradient(
         order, taken = class_minibatch(members[:, records], config.batch, randomness, step, label)
         real = augmented(pool.images[to_device(order + records.start, images.device)], drawn)
         of_shared = parameters["head.bias"].shape[0] == 1
-        target = (shared_target if of_shared else separate_targets)(network, parameters, real, label, taken)
+        # Gradients of single records serve all runs that share a network; one run is served by that of its minibatch.
+        targets = shared_target if of_shared and len(images) > 1 else separate_targets
+        target = targets(network, parameters, real, label, taken)
         for start in range(0, len(images), size):
             part = slice(start, start + size)
             leaf = by_class[part, label].detach().requires_grad_()

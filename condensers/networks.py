@@ -24,6 +24,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from condensers import winograd
 from condensers.errors import BadConfig
 from condensers.randomness import draw_normal, draw_uniform
 
@@ -75,6 +76,11 @@ class Network:
         else:
             first = 9 * self.width * (self.input_shape[0] + (self.depth - 1) * self.width)
         return first + self.num_classes * self.num_features
+
+    @property
+    def wide(self) -> bool:
+        """Whether its convolutions are those of `winograd.py`, network by network."""
+        return self.kind == "convnet" and self.width >= winograd.FEWEST_CHANNELS
 
     @property
     def first_padding(self) -> int:
@@ -169,16 +175,19 @@ def _embed_convnet(network: Network, parameters: Parameters, images: Tensor) -> 
     shown_to_all, batch = images.shape[0] == 1, images.shape[1]
     # [networks, batch, channels, …] → [batch, networks·channels, …]: one grouped convolution for all networks.
     x = images[0] if shown_to_all else images.transpose(0, 1).flatten(1, 2)
-    convolve = _rounding(F.conv2d, network.precision)
     for block in range(network.depth):
-        groups = 1 if block == 0 and shown_to_all else num_networks
-        x = convolve(
-            x,
-            parameters[f"conv{block}.weight"].flatten(0, 1),
-            parameters[f"conv{block}.bias"].flatten(),
-            padding=network.first_padding if block == 0 else 1,
-            groups=groups,
-        )
+        weight, bias = parameters[f"conv{block}.weight"], parameters[f"conv{block}.bias"]
+        if network.precision == "float32" and block > 0 and winograd.saves_time(x, weight[0]):
+            of_networks = zip(x.view(batch, num_networks, -1, *x.shape[2:]).unbind(1), weight, bias, strict=True)
+            x = torch.cat([winograd.convolve(*each) for each in of_networks], 1)
+        else:
+            x = _rounding(F.conv2d, network.precision)(
+                x,
+                weight.flatten(0, 1),
+                bias.flatten(),
+                padding=network.first_padding if block == 0 else 1,
+                groups=1 if block == 0 and shown_to_all else num_networks,
+            )
         x = F.group_norm(
             x,
             num_networks * network.width,
@@ -237,8 +246,9 @@ def _quarters(width: int) -> Tensor:
 def chunk_size(network: Network, device: torch.device, *, networks: int = 1) -> int:
     """Images to push through at a time.
 
-    On a CPU the widest activation of a chunk should stay in cache (measured in docs/performance.md); on a GPU it
-    should fill a small part of the memory that is free in total.
+    On a CPU the widest activation of a chunk should stay in cache (measured in docs/performance.md), of a wide network
+    in a larger one, for the transforms of its weights are shared by the images of a chunk; on a GPU it should fill a
+    small part of the memory that is free in total.
     """
     if network.kind == "convnet":
         pixels = prod(size + 2 * (network.first_padding - 1) for size in network.input_shape[1:])
@@ -248,5 +258,5 @@ def chunk_size(network: Network, device: torch.device, *, networks: int = 1) -> 
     if device.type == "cuda":
         room = torch.cuda.get_device_properties(device).total_memory // 32
     else:
-        room = 4 << 20
+        room = (16 if network.wide else 4) << 20
     return max(1, room // widest)
