@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Literal
 
+from audit.data.catalog import BY_NAME
 from audit.reproduce.cells import PlannedCell, accuracy_of
 from audit.reproduce.scales import (
     VARIANTS,
@@ -90,9 +91,18 @@ def images_per_class(asked: Reproduce, labels: Mapping[str, Label], method: str,
 
 
 def images_of_ratio(asked: Reproduce, ratio: float, dataset: str) -> int:
-    """Of Dong et al.: 6000 records per class of FashionMNIST, 5000 of the others, of which half are condensed."""
-    per_class = 6000 if dataset == "fashion-mnist" else 5000
-    return max(1, round(ratio * per_class * (0.5 if asked.ratio_of == "members" else 1.0)))
+    """Of Dong et al.: the nearest number to the ratio, at least 1."""
+    return max(1, round(ratio * records_of_ratio(asked, dataset)))
+
+
+def records_of_ratio(asked: Reproduce, dataset: str) -> float:
+    """What a ratio of Dong et al. is of: 6000 records per class of FashionMNIST, 5000 of the others, or what --records
+    has; of these the half that is condensed, or all.
+    """
+    per_class: float = 6000 if dataset == "fashion-mnist" else 5000
+    if asked.records is not None:
+        per_class = asked.records / BY_NAME[dataset].num_classes
+    return per_class * (0.5 if asked.ratio_of == "members" else 1.0)
 
 
 def known_settings(settings: Mapping[str, str], method: str) -> dict[str, str]:

@@ -1,12 +1,12 @@
 """Cells of Dong et al. whose figure comes from an attack: the loss attack, LiRA, GAN-leak and the nearest records.
 
-The paper's runs have randomness of their own, which costs most of what shared randomness saves: that is kept at the
-scales reduced and full.
+The paper's runs have randomness of their own, which costs most of what shared randomness saves: that is kept at scale
+full, and for the few runs of the loss attack at scale reduced.
 """
 
 from typing import Any
 
-from audit.reproduce.accuracy import images_of_ratio, known_settings
+from audit.reproduce.accuracy import images_of_ratio, known_settings, records_of_ratio
 from audit.reproduce.cells import (
     PlannedCell,
     accuracy_of_victims,
@@ -64,7 +64,9 @@ def plan_lira(asked: Reproduce, cell: PublishedCell) -> PlannedCell:
     """The AUC of LiRA against the trained network."""
     own, differs = _common(asked, cell, init=None, pool=SMOKE_POOL)
     shadows = (SHADOWS_OF_KIP if own["method"] == "kip" else SHADOWS)[asked.scale]
-    spec = Lira(**own, shadows=asked.seeds or shadows, independent_randomness=asked.scale != "smoke")
+    if asked.scale != "full":
+        differs = (*differs, "runs share their public randomness")
+    spec = Lira(**own, shadows=asked.seeds or shadows, independent_randomness=asked.scale == "full")
     return PlannedCell(published=cell, spec=spec, read=auc_of, differs=differs)
 
 
@@ -108,7 +110,7 @@ def _common(
     victims = {**victims_of(asked), **({} if epochs is None else {EPOCHS_SETTING: str(epochs)})}
     if asked.scale == "smoke":
         records = pool or records
-    elif dataset == "celeba-64":
+    elif dataset == "celeba-64" and records is None:
         records = CELEBA_RECORDS
     own: dict[str, Any] = {
         "method": method,
@@ -125,5 +127,7 @@ def _common(
     more = {} if epochs is None else {"networks": f"trained for {epochs} epochs"}
     if asked.scale == "smoke":
         more["images per class"] = f"{SMOKE_IMAGES} instead of {ipc}"
+    elif asked.records is not None:
+        more["images per class"] = f"{ipc}, r = {ipc / records_of_ratio(asked, dataset):.2g}"
     reduced = {key: value for key, value in settings.items() if key not in {**variant, **rate}}
     return own, differences(asked, method=method, dataset=dataset, preset=preset, settings=reduced, more=more)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from audit.specs.reproduce import Reproduce
 from condensers.errors import BadConfig
 from condensers.published import Circumstance, published_values
+from reports.records.scope import grouped
 
 STAND_IN = "digits"
 SMOKE_RECORDS = 300
@@ -92,7 +93,7 @@ def data_of(asked: Reproduce, dataset: str) -> tuple[str, int | None]:
     """The data set that is run in the place of the paper's, and how many records of it."""
     if asked.scale == "smoke":
         return STAND_IN, SMOKE_RECORDS
-    return dataset, None
+    return dataset, asked.records
 
 
 def size_of(asked: Reproduce, ipc: int) -> int:
@@ -119,6 +120,8 @@ def differences(
     said = []
     if asked.scale == "smoke":
         said.append(f"{SMOKE_RECORDS} records of {STAND_IN} in place of {dataset}, preset quick")
+    if asked.records is not None:
+        said.append(f"{grouped(asked.records)} records")
     printed = published_values(method, preset, Circumstance(dataset=dataset))
     for name, value in sorted(settings.items()):
         paper = str(printed.get(name, "")).lower()  # of a truth value as settings are written

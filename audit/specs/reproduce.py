@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from audit.specs import fields
 from audit.specs.spec import Settings, Spec
+from condensers.errors import BadConfig
 
 SCALES = ("smoke", "reduced", "full")
 
@@ -53,6 +54,13 @@ class Reproduce(Spec, frozen=True, kw_only=True):
         Literal["members", "all"],
         Meta(description="Whether r of Dong et al. is relative to the condensed half of the data or to all of it."),
     ] = "members"
+    records: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(
+            description="Use this many records of each data set; images per class that a table gives as a ratio r "
+            "follow. Not at scale smoke. Default: all."
+        ),
+    ] = None
     seeds: Annotated[
         Annotated[int, Meta(ge=1, le=10_000)] | None,
         Meta(description="Seeds, networks or runs of an attack (its --shadows) per value. Default: by --scale."),
@@ -62,6 +70,10 @@ class Reproduce(Spec, frozen=True, kw_only=True):
     ] = msgspec.field(default_factory=dict)
     seed: fields.Seed = 0
     device: fields.Device = "auto"
+
+    def __post_init__(self) -> None:
+        if self.scale == "smoke" and self.records is not None:
+            raise BadConfig(f"--records {self.records}: scale smoke has its own few; add --scale reduced")
 
     def command(self) -> str:
         """The command line that asks for this again; the item stands by itself."""
