@@ -176,18 +176,13 @@ def _embed_convnet(network: Network, parameters: Parameters, images: Tensor) -> 
     # [networks, batch, channels, …] → [batch, networks·channels, …]: one grouped convolution for all networks.
     x = images[0] if shown_to_all else images.transpose(0, 1).flatten(1, 2)
     for block in range(network.depth):
-        weight, bias = parameters[f"conv{block}.weight"], parameters[f"conv{block}.bias"]
-        if network.precision == "float32" and block > 0 and winograd.saves_time(x, weight[0]):
-            of_networks = zip(x.view(batch, num_networks, -1, *x.shape[2:]).unbind(1), weight, bias, strict=True)
-            x = torch.cat([winograd.convolve(*each) for each in of_networks], 1)
-        else:
-            x = _rounding(F.conv2d, network.precision)(
-                x,
-                weight.flatten(0, 1),
-                bias.flatten(),
-                padding=network.first_padding if block == 0 else 1,
-                groups=1 if block == 0 and shown_to_all else num_networks,
-            )
+        x = _rounding(convolve, network.precision)(
+            x,
+            parameters[f"conv{block}.weight"],
+            parameters[f"conv{block}.bias"],
+            padding=network.first_padding if block == 0 else 1,
+            groups=1 if block == 0 and shown_to_all else num_networks,
+        )
         x = F.group_norm(
             x,
             num_networks * network.width,
@@ -196,6 +191,20 @@ def _embed_convnet(network: Network, parameters: Parameters, images: Tensor) -> 
         )
         x = average_pool(x.relu_())
     return x.reshape(batch, num_networks, -1).transpose(0, 1)
+
+
+def convolve(
+    x: Tensor, weight: Tensor, bias: Tensor | None, *, groups: int, padding: int = 1, stride: int = 1
+) -> Tensor:
+    """Images `[batch, groups · channels, …]` by `[networks, outputs, channels, …]`; groups are 1 or the networks."""
+    plain = weight.shape[-2:] == (3, 3) and padding == stride == 1 and groups == len(weight)
+    if not (plain and winograd.saves_time(x, weight[0])):
+        together = None if bias is None else bias.flatten()
+        return F.conv2d(x, weight.flatten(0, 1), together, padding=padding, stride=stride, groups=groups)
+    biases = [None] * groups if bias is None else bias
+    of_networks = zip(x.unflatten(1, (groups, -1)).unbind(1), weight, biases, strict=True)
+    found = [winograd.convolve(*each) for each in of_networks]
+    return found[0] if groups == 1 else torch.cat(found, 1)
 
 
 def check_precision(precision: str, device: torch.device) -> None:

@@ -48,7 +48,7 @@ def saves_time(images: Tensor, weight: Tensor) -> bool:
     )
 
 
-def convolve(images: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+def convolve(images: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`F.conv2d(images, weight, bias, padding=1)` with a weight of 3×3 pixels, up to rounding."""
     num, channels, height, width = images.shape
     outputs, down = weight.shape[0], height // RESULTS
@@ -63,7 +63,7 @@ def convolve(images: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     x = _join(width, rows=False) @ x.view(down * TILE, -1, num * outputs)
     x = _join(height, rows=True) @ x.view(down * TILE, width * num * outputs)
     found = x.view(height * width, num * outputs).t().contiguous().view(num, outputs, height, width)
-    return found.add_(bias.view(-1, 1, 1))
+    return found if bias is None else found.add_(bias.view(-1, 1, 1))
 
 
 @cache

@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from condensers.errors import BadConfig
-from condensers.networks import Parameters, average_pool
+from condensers.networks import Parameters, average_pool, convolve
 from condensers.randomness import draw_uniform
 
 ARCHITECTURES = ("convnet", "mlp", "lenet", "alexnet", "vgg11", "resnet18")
@@ -269,14 +269,7 @@ def _run(layers: Layers, parameters: Parameters, x: Tensor, prefix: str, count: 
         match layer:
             case Convolution():
                 assert weight is not None
-                x = F.conv2d(
-                    x,
-                    weight.flatten(0, 1),
-                    None if bias is None else bias.flatten(),
-                    stride=layer.stride,
-                    padding=layer.padding,
-                    groups=count,
-                )
+                x = convolve(x, weight, bias, stride=layer.stride, padding=layer.padding, groups=count)
             case InstanceNorm():
                 assert weight is not None
                 assert bias is not None
