@@ -8,6 +8,7 @@ publishes its randomness.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 
 import numpy as np
 import torch
@@ -29,7 +30,7 @@ from condensers.networks import (
 from condensers.normalisation import NORMALISATIONS, SYMMETRIC, Normalisation, normalise, official
 from condensers.pool import CondensedBatch, Pool
 from condensers.randomness import Randomness, to_device
-from condensers.registry import Track
+from condensers.registry import Track, untracked
 
 RECIPES = ("dsa", "dc")
 
@@ -186,7 +187,12 @@ SHIFTS = ((0, 0), (0, 1), (1, 0), (0, -1), (-1, 0), (1, 1), (-1, -1), (1, -1), (
 
 
 def query_victims(
-    network: Network, parameters: Parameters, pool: Pool, num_queries: int, numbers: Normalisation = SYMMETRIC
+    network: Network,
+    parameters: Parameters,
+    pool: Pool,
+    num_queries: int,
+    numbers: Normalisation = SYMMETRIC,
+    track: Track = untracked,
 ) -> tuple[Tensor, Tensor]:
     """What the adversary sees: φ = ln(p_y/(1 − p_y)) of every record under every victim, `[runs, records, queries]`.
 
@@ -194,24 +200,26 @@ def query_victims(
     arXiv:2112.03570, Algorithm 1, computed from logits. Query 0 is the record itself, the others are the record
     shifted by a pixel (their augmented queries, without mirrors, which digits do not bear).
     """
-    runs = parameters["head.bias"].shape[0]
-    if network.wide and runs > 1 and pool.images.device.type == "cpu":  # together they gain nothing, and take memory
-        alone = [{name: value[i : i + 1] for name, value in parameters.items()} for i in range(runs)]
-        parts = [query_victims(network, one, pool, num_queries, numbers) for one in alone]
-        return torch.cat([signals for signals, _ in parts]), torch.cat([correct for _, correct in parts])
-    signals = torch.empty(runs, pool.num_records, num_queries, device=pool.images.device)
-    correct = torch.empty(runs, pool.num_records, dtype=torch.bool, device=pool.images.device)
-    size = chunk_size(network, pool.images.device, networks=runs)
+    runs, device = parameters["head.bias"].shape[0], pool.images.device
+    # Wide networks on a CPU gain nothing from each other, and their activations are large.
+    at_once = 1 if network.wide and device.type == "cpu" else runs
+    size = chunk_size(network, device, networks=at_once)
+    state = {
+        "signals": torch.empty(runs, pool.num_records, num_queries, device=device),
+        "correct": torch.empty(runs, pool.num_records, dtype=torch.bool, device=device),
+    }
+    starts = range(0, pool.num_records, size)
+    questions = list(product(range(0, runs, at_once), range(num_queries), starts))
     with torch.no_grad():
-        for query, shift in enumerate(SHIFTS[:num_queries]):
-            for start in range(0, pool.num_records, size):
-                part = slice(start, start + size)
-                images = seen_images(_shifted(pool.images[part], shift), numbers)
-                logits = classify(network, parameters, images.unsqueeze(0))
-                signals[:, part, query] = logit_confidence(logits, pool.labels[part])
-                if query == 0:
-                    correct[:, part] = logits.argmax(-1) == pool.labels[part]
-    return signals, correct
+        for step in track("query", len(questions), state):
+            first, query, start = questions[step]
+            whose, part = slice(first, first + at_once), slice(start, start + size)
+            images = seen_images(_shifted(pool.images[part], SHIFTS[query]), numbers)
+            logits = classify(network, {name: value[whose] for name, value in parameters.items()}, images.unsqueeze(0))
+            state["signals"][whose, part, query] = logit_confidence(logits, pool.labels[part])
+            if query == 0:
+                state["correct"][whose, part] = logits.argmax(-1) == pool.labels[part]
+    return state["signals"], state["correct"]
 
 
 def logit_confidence(logits: Tensor, labels: Tensor) -> Tensor:

@@ -88,6 +88,31 @@ def test_rates_of_dong_stay_with_the_printed_ratio() -> None:
         assert (spec.ipc, spec.settings["learning_rate"]) == (images, "50")
 
 
+def test_fewer_records_keep_the_ratio_and_are_printed() -> None:
+    item = published_item("dong/table-2")
+    asked = Reproduce(item=item.name, scale="reduced", methods=("dm",), datasets=("fashion-mnist",), records=6000)
+    planned = plan_item(asked, item)
+    assert [(cell.spec.records, cell.spec.ipc) for cell in planned] == [(6000, 1), (6000, 3), (6000, 6)]
+    assert [cell.spec.settings["learning_rate"] for cell in planned] == ["10", "50", "100"]
+    for cell, ratio in zip(planned, ("0.0033", "0.01", "0.02"), strict=True):
+        assert "6 000 records" in cell.differs
+        assert any(said.endswith(f"r = {ratio}") for said in cell.differs)
+    utility = plan_item(
+        Reproduce(item="zheng-li/table-2", scale="full", records=500), published_item("zheng-li/table-2")
+    )
+    assert all(cell.spec.records == 500 and "500 records" in cell.differs for cell in utility)
+    with pytest.raises(BadConfig, match="--records 100: scale smoke"):
+        Reproduce(item=item.name, records=100)
+
+
+def test_lira_shares_randomness_unless_the_scale_is_full() -> None:
+    item = published_item("dong/figure-2")
+    for scale in SCALES:
+        for cell in plan_item(Reproduce(item=item.name, scale=scale), item):
+            assert cell.spec.independent_randomness == (scale == "full")
+            assert ("runs share their public randomness" in cell.differs) == (scale != "full")
+
+
 def test_data_sets_and_methods_can_be_chosen() -> None:
     item = published_item("zheng-li/table-2")
     chosen = chosen_cells(Reproduce(item=item.name, scale="full", datasets=("mnist",), methods=("ldpdc",)), item)

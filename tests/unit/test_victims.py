@@ -131,6 +131,31 @@ def test_queries_see_each_record_and_its_shifts(small_pool):
     torch.testing.assert_close(signals[:, :, 1], logit_confidence(logits, small_pool.labels), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("width", [4, 64])
+def test_queries_go_on_where_they_were_interrupted(small_pool, width):
+    """Wide networks are asked one by one; either way a later try takes over what was kept."""
+    network = victim_network(small_pool, VictimConfig(width=width, depth=1, epochs=1, augmentation="none"))
+    parameters = draw_parameters(network, [stream(0, "n", i) for i in range(2)], CPU)
+    signals, correct = query_victims(network, parameters, small_pool, 2)
+    kept, names = {}, []
+
+    def interrupted(name, total, state):
+        names.append(name)
+        for step in range(total // 2):
+            yield step
+        kept.update({key: value.clone() for key, value in state.items()})
+
+    def resumed(name, total, state):
+        state.update({key: value.clone() for key, value in kept.items()})
+        yield from range(total // 2, total)
+
+    query_victims(network, parameters, small_pool, 2, track=interrupted)
+    assert names == ["query"]
+    later = query_victims(network, parameters, small_pool, 2, track=resumed)
+    assert torch.equal(later[0], signals)
+    assert torch.equal(later[1], correct)
+
+
 def test_numbers_of_queries_are_checked():
     check_queries(9, tabular=False)
     with pytest.raises(BadConfig, match="1…9"):

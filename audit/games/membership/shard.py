@@ -236,7 +236,7 @@ def _observe(
         numbers, whose, prefix = numbers_of(victim, pool.name), "the victim's training", "victim."
         networks = _train(victim, pool, synthetic, randomness, track, numbers)
     audited, others = audited_pool(config, pool), other_records(config, pool)
-    signals, correct = query_victims(networks.network, networks.parameters, audited, config.queries, numbers)
+    signals, correct = query_victims(networks.network, networks.parameters, audited, config.queries, numbers, track)
     _check_finite(signals, f"{whose} diverged: its confidences", randomness.runs, prefix=prefix)
     if others is not None:
         _, correct = query_victims(networks.network, networks.parameters, others, 1, numbers)
