@@ -34,7 +34,7 @@ from audit.specs.reproduce import Reproduce
 from audit.specs.spec import Spec
 from audit.specs.theory import Theory
 from audit.specs.utility import Utility
-from condensers.errors import MissingData
+from condensers.errors import BadInput, MissingData
 from reports.documents.reproduction import ReproductionMaterial, build_reproduction
 from reports.records.gallery import pixels
 from reports.records.reproduction import NOT_COMPARED, NOT_RUN, EmbeddingMap, ReproducedRow, ReproductionReport
@@ -79,6 +79,10 @@ def _measure(cell: PlannedCell, where: Where, say: Say, known: Finished, place: 
         say(f"not run: {error}")
         dataset = cell.published.labels.get("dataset", "the data set")
         return _Outcome(cell=cell, measured=None, differs=(f"{dataset} was not found here",))
+    except BadInput as error:
+        if "--shadows" not in str(error):
+            raise
+        raise type(error)(f"{error} (here: --seeds)") from None
 
 
 def incomplete_data(spec: Any, record: Any) -> tuple[str, ...]:

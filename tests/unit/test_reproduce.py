@@ -247,7 +247,7 @@ def test_an_item_is_run_resumed_and_drawn_again(tmp_path: Path) -> None:
 
 def test_too_few_shadow_runs_are_an_error_and_not_missing_data(tmp_path: Path) -> None:
     asked = Reproduce(item="dong/figure-2", methods=("dm",), seeds=4)
-    with pytest.raises(BadData, match="raise --shadows"):
+    with pytest.raises(BadData, match=r"raise --shadows \(here: --seeds\)"):
         run_reproduction(asked, Where(out=tmp_path, executor=InProcess()), lambda _: None)
 
 

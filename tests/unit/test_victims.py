@@ -141,11 +141,10 @@ def test_queries_go_on_where_they_were_interrupted(small_pool, width):
 
     def interrupted(name, total, state):
         names.append(name)
-        for step in range(total // 2):
-            yield step
+        yield from range(total // 2)
         kept.update({key: value.clone() for key, value in state.items()})
 
-    def resumed(name, total, state):
+    def resumed(_, total, state):
         state.update({key: value.clone() for key, value in kept.items()})
         yield from range(total // 2, total)
 
