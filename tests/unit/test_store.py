@@ -279,4 +279,4 @@ def test_damaged_checkpoints_are_ignored(tmp_path: Path, monkeypatch: pytest.Mon
         steps: list[float] = []
         compute_shard(config, pool, directory, 0, lambda fraction, steps=steps: steps.append(fraction))
         assert directory.shard(0).read_bytes() == whole
-        assert len(steps) == 6 + 6 + 1, "it began anew"
+        assert len(steps) == 6 + 6 + 1 + 1, "it began anew: condensed, trained, queried, and was whole"
