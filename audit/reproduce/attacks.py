@@ -17,6 +17,7 @@ from audit.reproduce.cells import (
 )
 from audit.reproduce.scales import (
     EPOCHS_SETTING,
+    SMOKE_RECORDS,
     VARIANTS,
     data_of,
     differences,
@@ -130,4 +131,13 @@ def _common(
     elif asked.records is not None:
         more["images per class"] = f"{ipc}, r = {ipc / records_of_ratio(asked, dataset):.2g}"
     reduced = {key: value for key, value in settings.items() if key not in {**variant, **rate}}
-    return own, differences(asked, method=method, dataset=dataset, preset=preset, settings=reduced, more=more)
+    said = differences(
+        asked,
+        method=method,
+        dataset=dataset,
+        preset=preset,
+        settings=reduced,
+        more=more,
+        smoke_records=pool or SMOKE_RECORDS,
+    )
+    return own, said

@@ -115,11 +115,12 @@ def differences(
     preset: str,
     settings: Mapping[str, str],
     more: Mapping[str, str] = {},
+    smoke_records: int = SMOKE_RECORDS,
 ) -> tuple[str, ...]:
     """In words, what is otherwise than in the paper: data, settings of the scale, and what `more` says of others."""
     said = []
     if asked.scale == "smoke":
-        said.append(f"{SMOKE_RECORDS} records of {STAND_IN} in place of {dataset}, preset quick")
+        said.append(f"{smoke_records} records of {STAND_IN} in place of {dataset}, preset quick")
     if asked.records is not None:
         said.append(f"{grouped(asked.records)} records")
     printed = published_values(method, preset, Circumstance(dataset=dataset))
