@@ -79,7 +79,7 @@ class Network:
 
     @property
     def wide(self) -> bool:
-        """Whether its convolutions are those of `winograd.py`, network by network."""
+        """Whether its inner convolutions may be those of `winograd.py`, which go network by network."""
         return self.kind == "convnet" and self.width >= winograd.FEWEST_CHANNELS
 
     @property
