@@ -102,9 +102,8 @@ def _common(
     ratio = float(labels.get("ratio", 0.002))
     name, records = data_of(asked, dataset)
     ipc = images_of_ratio(asked, ratio, dataset)
-    # The printed learning rate belongs to the printed ratio, whatever the ratio is of.
-    printed = published_values(method, preset, Circumstance(dataset=dataset, ratio=ratio))
-    rate = {"learning_rate": f"{printed['learning_rate']:g}"} if "learning_rate" in printed else {}
+    printed = published_values(method, preset, Circumstance(dataset=dataset, ratio=ratio)).get("learning_rate")
+    rate = {} if printed is None else {"learning_rate": f"{printed * _fewer_images(asked, method, ratio, dataset):.3g}"}
     settings = {**({} if asked.scale == "smoke" else rate), **scale_settings(asked, method), **variant}
     settings |= known_settings(asked.settings, method)
     epochs = epochs_of(asked)
@@ -130,7 +129,8 @@ def _common(
         more["images per class"] = f"{SMOKE_IMAGES} instead of {ipc}"
     elif asked.records is not None:
         more["images per class"] = f"{ipc}, r = {ipc / records_of_ratio(asked, dataset):.2g}"
-    reduced = {key: value for key, value in settings.items() if key not in {**variant, **rate}}
+    as_printed = variant if printed is None else {**variant, "learning_rate": f"{printed:g}"}
+    reduced = {key: value for key, value in settings.items() if as_printed.get(key) != value}
     said = differences(
         asked,
         method=method,
@@ -141,3 +141,15 @@ def _common(
         smoke_records=pool or SMOKE_RECORDS,
     )
     return own, said
+
+
+def _fewer_images(asked: Reproduce, method: str, ratio: float, dataset: str) -> float:
+    """The factor of DM's learning rate where --records makes fewer images of a ratio.
+
+    The printed rate belongs to the printed ratio, whatever the ratio is of. DM's loss compares means over the images of
+    a class, so an image moves in proportion to the rate over the images per class: 5/3 at every ratio that is printed
+    (E.1), which is kept. KIP's Adam does not depend on the scale of gradients, and DSA's code has one rate for all.
+    """
+    if method != "dm" or asked.records is None:
+        return 1.0
+    return images_of_ratio(asked, ratio, dataset) / images_of_ratio(asked.but(records=None), ratio, dataset)

@@ -93,7 +93,13 @@ def test_fewer_records_keep_the_ratio_and_are_printed() -> None:
     asked = Reproduce(item=item.name, scale="reduced", methods=("dm",), datasets=("fashion-mnist",), records=6000)
     planned = plan_item(asked, item)
     assert [(cell.spec.records, cell.spec.ipc) for cell in planned] == [(6000, 1), (6000, 3), (6000, 6)]
-    assert [cell.spec.settings["learning_rate"] for cell in planned] == ["10", "50", "100"]
+    assert [cell.spec.settings["learning_rate"] for cell in planned] == ["1.67", "5", "10"]
+    assert "learning rate 5" in planned[1].differs
+    whole = plan_item(asked.but(records=None), item)
+    assert [cell.spec.settings["learning_rate"] for cell in whole] == ["10", "50", "100"]
+    assert not any("learning rate" in said for cell in whole for said in cell.differs)
+    other = plan_item(asked.but(settings={"learning_rate": "0.1"}), item)
+    assert "learning rate 0.1" in other[1].differs, "what --set says is printed"
     for cell, ratio in zip(planned, ("0.0033", "0.01", "0.02"), strict=True):
         assert "6 000 records" in cell.differs
         assert any(said.endswith(f"r = {ratio}") for said in cell.differs)
