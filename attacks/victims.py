@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from attacks import dc_augmentation
 from condensers.augment import augment, draw_augmentation, parse_strategy
 from condensers.errors import BadConfig
 from condensers.fields import check_choice, check_numbers
@@ -39,9 +40,10 @@ RECIPES = ("dsa", "dc")
 class VictimConfig:
     """How a victim is trained; the defaults are the published recipe of DSA and DM.
 
-    `recipe="dc"` is that of DC and PSG: 300 epochs, without siamese augmentation (crop, scale and rotate on MNIST).
-    Settings given beside it go before it. With `normalisation="official"` networks see images in the numbers of that
-    code base, so that crop and cutout fill with the mean pixel.
+    `recipe="dc"` is that of DC and PSG: 300 epochs without augmentation, on MNIST 1000 with an augmentation of its own,
+    `augmentation="dc"` (attacks/dc_augmentation.py). Settings given beside it go before it. With
+    `normalisation="official"` networks see images in the numbers of that code base, so that crop and cutout fill with
+    the mean pixel.
     """
 
     kind: str = "convnet"
@@ -58,7 +60,8 @@ class VictimConfig:
     precision: str = "float32"
 
     def __post_init__(self) -> None:
-        parse_strategy(self.augmentation)
+        if self.augmentation != dc_augmentation.NAME:
+            parse_strategy(self.augmentation)
         check_choice(self, "recipe", RECIPES)
         check_choice(self, "normalisation", NORMALISATIONS)
         check_choice(self, "precision", PRECISIONS)
@@ -78,7 +81,10 @@ def recipe_settings(recipe: str, dataset: str) -> dict[str, object]:
     """What a recipe changes in the settings, on a data set."""
     if recipe != "dc":
         return {}
-    return {"epochs": 300, "augmentation": "crop_scale_rotate" if dataset == "mnist" else "none"}
+    # main.py of both: epoch_eval_train is 1000 where get_daparam names an augmentation, else 300.
+    if dataset == "mnist":
+        return {"epochs": 1000, "augmentation": dc_augmentation.NAME}
+    return {"epochs": 300, "augmentation": "none"}
 
 
 def numbers_of(config: VictimConfig, dataset: str) -> Normalisation:
@@ -164,15 +170,15 @@ def _orders(randomness: Randomness, runs: int, num_images: int, epoch: int) -> n
 
 
 def _augmented(images: Tensor, strategy: str, randomness: Randomness, epoch: int, start: int) -> Tensor:
-    """One operation per run and step, its numbers per image, as the official training loop does."""
-    operations = parse_strategy(strategy) if images.ndim == 5 else ()
-    if not operations:
-        return images
+    """One operation per run and step, its numbers per image, as the official training loop does; DC's has its own."""
     runs, batch = images.shape[:2]
-    drawn = [
-        draw_augmentation(operations, randomness.private(position, "victim augmentation", epoch, start), batch)
-        for position in range(runs)
-    ]
+    if strategy == "none" or images.ndim != 5:
+        return images
+    generators = [randomness.private(position, "victim augmentation", epoch, start) for position in range(runs)]
+    if strategy == dc_augmentation.NAME:
+        return torch.stack([dc_augmentation.augment_each(*own) for own in zip(images, generators, strict=True)])
+    operations = parse_strategy(strategy)
+    drawn = [draw_augmentation(operations, generator, batch) for generator in generators]
     result = torch.empty_like(images)
     for operation in operations:
         positions = [i for i, one in enumerate(drawn) if one.operation == operation]

@@ -110,7 +110,9 @@ def test_mirror_images_by_data_set_against_the_readmes(method: str, preset: str)
 def test_recipe_of_evaluation_follows_the_paper() -> None:
     mnist, psg, dm = records("mnist"), get_method("psg"), get_method("dm")
     found = settings.resolve_victim(PRESETS, "paper", mnist, {}, psg)
-    assert (found.recipe, found.epochs, found.augmentation) == ("dc", 300, "crop_scale_rotate")
+    assert (found.recipe, found.epochs, found.augmentation) == ("dc", 1000, "dc")
+    elsewhere = settings.resolve_victim(PRESETS, "paper", records("fashion-mnist"), {}, psg)
+    assert (elsewhere.epochs, elsewhere.augmentation) == (300, "none")
     assert settings.resolve_victim(PRESETS, "paper", mnist, {}, dm).epochs == 1000
     assert settings.resolve_victim(PRESETS, "paper", mnist, {}, dm, psg).epochs == 1000, "recipes that differ"
     assert settings.resolve_victim(PRESETS, "paper", mnist, {"victim.recipe": "dsa"}, psg).epochs == 1000
