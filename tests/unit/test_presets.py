@@ -110,9 +110,11 @@ def test_mirror_images_by_data_set_against_the_readmes(method: str, preset: str)
 def test_recipe_of_evaluation_follows_the_paper() -> None:
     mnist, psg, dm = records("mnist"), get_method("psg"), get_method("dm")
     found = settings.resolve_victim(PRESETS, "paper", mnist, {}, psg)
-    assert (found.recipe, found.epochs, found.augmentation) == ("dc", 1000, "dc")
-    elsewhere = settings.resolve_victim(PRESETS, "paper", records("fashion-mnist"), {}, psg)
-    assert (elsewhere.epochs, elsewhere.augmentation) == (300, "none")
+    assert (found.recipe, found.epochs, found.augmentation) == ("psg", 1000, "dc")
+    for method, dataset, wanted in (("psg", "fashion-mnist", (1000, "dc")), ("psg", "cifar10", (300, "none")),
+                                    ("dc", "mnist", (1000, "dc")), ("dc", "fashion-mnist", (300, "none"))):  # fmt: skip
+        found = settings.resolve_victim(PRESETS, "paper", records(dataset), {}, get_method(method))
+        assert (found.epochs, found.augmentation) == wanted, (method, dataset)
     assert settings.resolve_victim(PRESETS, "paper", mnist, {}, dm).epochs == 1000
     assert settings.resolve_victim(PRESETS, "paper", mnist, {}, dm, psg).epochs == 1000, "recipes that differ"
     assert settings.resolve_victim(PRESETS, "paper", mnist, {"victim.recipe": "dsa"}, psg).epochs == 1000
