@@ -1,9 +1,9 @@
 """The augmentation with which the code of DC evaluates sets of MNIST, and that of PSG those of FashionMNIST, too.
 
 VICO-UoE/DatasetCondensation at 53f63a6, utils.py, and DingfanChen/Private-Set at 8277ee2, utils/augmentation.py and
-utils/misc.py, `augment` and `get_daparam`: every image has one of three operations
-of its own. It is shifted by up to four pixels, which the mean of the batch fills; or stretched by up to a fifth along
-each axis to the nearest pixel, zeros around it; or rotated by up to 45 degrees, the mean around it.
+utils/misc.py, `augment` and `get_daparam`: every image has one of three operations of its own. It is shifted by up to
+four pixels, which the mean of the batch fills; or stretched by up to a fifth along each axis to the nearest pixel,
+zeros around it; or rotated by up to 45 degrees, the mean around it.
 
 Differs from the official code: rotations interpolate by cubic convolution instead of splines, and turn about the centre
 of the image; nothing is written in place.
