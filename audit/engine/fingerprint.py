@@ -16,8 +16,8 @@ PACKAGES = ("attacks", "audit", "condensers", "reports")
 # Modules that decide what stands in a shard. What others decide beforehand (`settings`, `resolve`, the
 # accountants) stands in the configuration; how a shard is stored (audit/engine/store.py) is checked when it is read.
 SHARD_SOURCES = (
-    "condensers/", "attacks/canaries.py", "attacks/dc_augmentation.py", "attacks/victims.py", "audit/data/", "audit/games/membership/audited.py",
-    "audit/games/membership/game.py", "audit/games/membership/shard.py",
+    "condensers/", "attacks/canaries.py", "attacks/dc_augmentation.py", "attacks/victims.py", "audit/data/",
+    "audit/games/membership/audited.py", "audit/games/membership/game.py", "audit/games/membership/shard.py",
 )  # fmt: skip
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 _WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
