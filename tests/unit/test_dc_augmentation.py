@@ -8,6 +8,8 @@ from scipy.ndimage import rotate
 
 from attacks import dc_augmentation
 from attacks.dc_augmentation import _rotate, _shift, _stretch, augment_each
+from attacks.victims import _augmented
+from condensers.randomness import Randomness
 
 
 def smooth_images(num: int) -> torch.Tensor:
@@ -59,8 +61,12 @@ def test_every_image_has_an_operation_of_its_own() -> None:
     assert augment_each(images[:1], np.random.default_rng(3)).shape == (1, 2, 28, 28), "operations without an image"
 
 
-def test_victims_train_with_it() -> None:
-    from attacks.victims import VictimConfig, recipe_settings
+def test_victims_see_it_keyed_by_run_and_epoch() -> None:
+    images = smooth_images(12).view(2, 6, 2, 28, 28)
 
-    assert recipe_settings("dc", "mnist")["augmentation"] == dc_augmentation.NAME
-    assert VictimConfig(augmentation="dc").augmentation == "dc"
+    def seen(runs: tuple[int, int], epoch: int) -> torch.Tensor:
+        return _augmented(images, dc_augmentation.NAME, Randomness(seed=0, runs=runs), epoch, 0)
+
+    assert torch.equal(seen((0, 1), 0), seen((0, 1), 0))
+    assert torch.equal(seen((0, 1), 0)[0], seen((0, 7), 0)[0]), "no matter which runs are beside it"
+    assert not torch.equal(seen((0, 1), 0), seen((0, 1), 1))
