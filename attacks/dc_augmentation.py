@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from condensers.augment import gather_lines
 from condensers.randomness import to_device
 
 NAME = "dc"
@@ -46,7 +47,7 @@ def augment_each(images: Tensor, generator: np.random.Generator) -> Tensor:
 def _shift(images: Tensor, shifts: Tensor) -> Tensor:
     for axis, shift in zip((2, 3), shifts, strict=True):
         source = torch.arange(images.shape[axis], device=images.device) + shift.unsqueeze(1)
-        images = _gather(images, source, axis)
+        images = gather_lines(images, source, axis)
     return images
 
 
@@ -59,16 +60,8 @@ def _stretch(images: Tensor, sizes: Tensor) -> Tensor:
         place = torch.arange(own, device=images.device) + ((largest - own) // 2 - (largest - wanted) // 2).unsqueeze(1)
         outside = (place < 0) | (place >= wanted.unsqueeze(1))
         source = torch.where(outside, -1, place * own // wanted.unsqueeze(1))
-        images = _gather(images, source, axis)
+        images = gather_lines(images, source, axis)
     return images
-
-
-def _gather(images: Tensor, source: Tensor, axis: int) -> Tensor:
-    """Rows or columns `source` `[n, size]` of each image; zeros where there is none."""
-    shape = (-1, 1, source.shape[1], 1) if axis == 2 else (-1, 1, 1, source.shape[1])
-    inside = (source >= 0) & (source < images.shape[axis])
-    index = source.clamp(0, images.shape[axis] - 1).view(shape).expand_as(images)
-    return images.gather(axis, index) * inside.view(shape)
 
 
 def _rotate(images: Tensor, degrees: Tensor) -> Tensor:

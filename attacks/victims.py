@@ -3,6 +3,9 @@
 Evaluation recipe of the DC/DSA/DM code base (Zhao & Bilen): SGD .01, momentum .9, weight decay 5e-4, batch 256, the
 learning rate cut to a tenth half-way; 1000 epochs with augmentation, 300 without. Training is keyed by run: nobody
 publishes its randomness.
+
+Differs from the official code (VICO-UoE/DatasetCondensation at 53f63a6, utils.py, evaluate_synset): that trains for one
+epoch more, cuts the rate two epochs later, and starts with a new momentum there.
 """
 
 from collections.abc import Callable
@@ -64,7 +67,7 @@ class VictimConfig:
 
     def __post_init__(self) -> None:
         if self.augmentation != dc_augmentation.NAME:
-            parse_strategy(self.augmentation)
+            parse_strategy(self.augmentation, others=(dc_augmentation.NAME,))
         check_choice(self, "recipe", RECIPES)
         check_choice(self, "normalisation", NORMALISATIONS)
         check_choice(self, "precision", PRECISIONS)

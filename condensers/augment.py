@@ -30,14 +30,17 @@ class Augmentation:
     numbers: np.ndarray
 
 
-def parse_strategy(strategy: str) -> tuple[str, ...]:
-    """The operations of "color_crop_cutout"; "none" is none."""
+def parse_strategy(strategy: str, others: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """The operations of "color_crop_cutout"; "none" is none. `others` are what the caller takes instead of them."""
     if strategy == "none":
         return ()
     operations = tuple(strategy.split("_"))
     for operation in operations:
         if operation not in OPERATIONS:
-            raise BadConfig(f"augmentation {strategy!r}: {operation!r} is not one of {', '.join(OPERATIONS)} (or none)")
+            alone = " or ".join(("none", *others))
+            raise BadConfig(
+                f"augmentation {strategy!r}: {operation!r} is not one of {', '.join(OPERATIONS)} (or {alone})"
+            )
     return operations
 
 
@@ -85,12 +88,16 @@ def _crop(images: Tensor, numbers: Tensor) -> Tensor:
         size = images.shape[axis]
         reach = int(size * CROP + 0.5)
         shift = (numbers[:, axis - 2] * (2 * reach + 1)).floor().long() - reach
-        source = torch.arange(size, device=images.device) + shift.unsqueeze(1)
-        inside = (source >= 0) & (source < size)
-        shape = (-1, 1, size, 1) if axis == 2 else (-1, 1, 1, size)
-        index = source.clamp(0, size - 1).view(shape).expand_as(images)
-        images = images.gather(axis, index) * inside.view(shape)
+        images = gather_lines(images, torch.arange(size, device=images.device) + shift.unsqueeze(1), axis)
     return images
+
+
+def gather_lines(images: Tensor, source: Tensor, axis: int) -> Tensor:
+    """Rows (axis 2) or columns (axis 3) `source` `[images, size]` of each image; zeros where there is none."""
+    shape = (-1, 1, source.shape[1], 1) if axis == 2 else (-1, 1, 1, source.shape[1])
+    inside = (source >= 0) & (source < images.shape[axis])
+    index = source.clamp(0, images.shape[axis] - 1).view(shape).expand_as(images)
+    return images.gather(axis, index) * inside.view(shape)
 
 
 def _cutout(images: Tensor, numbers: Tensor) -> Tensor:

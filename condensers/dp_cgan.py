@@ -1,15 +1,17 @@
 """DP-CGAN: Torkzadehmahani, Kairouz, Paten, Differentially Private Synthetic Data and Label Generation, CVPR-W 2019.
 
 A conditional GAN whose discriminator is trained by DP-SGD: the gradient of the loss on every real record is clipped and
-the sum is noisy. Gradients of the loss on generated images are post-processing; they are clipped one by one too. The
-generator learns from the discriminator alone. Settings of the released code (reihaneh-torkzadehmahani/DP-CGAN at
-639ce4d, DP_CGAN_RdpAcc.py): one hidden layer of 128, z of 100 uniform numbers, σ = 1.12, C = 1.1, batches of 600, SGD
-from .1 to .052 over 10 000 steps, Adam .001 for the generator.
+the sum is noisy. Gradients of the loss on generated images, whose labels are drawn in public here, are post-processing;
+they are clipped one by one too. The generator learns from the discriminator alone. Settings of the released code
+(reihaneh-torkzadehmahani/DP-CGAN at 639ce4d, DP_CGAN_RdpAcc.py): one hidden layer of 128, z of 100 uniform numbers, σ =
+1.12, C = 1.1, batches of 600, SGD from .1 to .052 over 10 000 steps, Adam .001 for the generator.
 
 `clipping="tensor"` is as published: each of the four tensors of the discriminator is clipped to C by itself and has
 noise of σC, so that a record moves the whole by 2C. One sampled Gaussian release per step is accounted.
 
 Differs from the released code: samples are Poisson samples, as is accounted; there they are slices of shuffled epochs.
+Labels of generated images are public; there they are the labels of the private minibatch (runTensorFlow feeds `y_mb` to
+both solvers), to which no noise is added.
 """
 
 from collections.abc import Callable

@@ -2,7 +2,8 @@
 
 Mean embeddings of Hermite features, released at rate 1: of the sum kernel (every pixel by itself) once, of the product
 kernel (all products over a few pixels, drawn anew) once for each epoch. A generator is trained on both, which is
-post-processing. Settings of the released code: ParkLabML/DP-HP at e9aec76, dp_mehp/prod_and_sum_kernel_image.py.
+post-processing. Settings of the released code: ParkLabML/DP-HP at e9aec76, dp_mehp/prod_and_sum_kernel_image.py; kernel
+and weight of the product term depend on the data set (its README; preset "paper").
 
 By Mehler's formula the features of a pixel have a norm of 1 at most, k(x, x) = 1, so both embeddings have; the door
 clips them anyway. The released code splits ε by hand (.8 for the sum kernel, .2 for the product kernel, half of δ each)

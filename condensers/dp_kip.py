@@ -8,7 +8,7 @@ ridge 1e-6. The kernel of an infinitely wide network stands for its width of 102
 `start="records"` is as published for MNIST: the images start from real private records, and nothing accounts for it.
 
 Differs from the released code: batches are Poisson samples, as is accounted (there they are slices of shuffled epochs);
-labels are centred; there is no ZCA and no normalisation by statistics of the records, which would be private too.
+there is no ZCA and no normalisation by statistics of the records, which would be private too.
 """
 
 from dataclasses import dataclass

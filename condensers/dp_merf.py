@@ -2,14 +2,14 @@
 
 One release: the sum over all records of φ(x) ⊗ one-hot(y) with random Fourier features φ of norm 1. A generator is then
 trained to have the same mean embedding, which is post-processing. Settings of the released code: ParkLabML/DP-MERF at
-e4ae72d, code_balanced (`gen_balanced.py`, `rff_mmd_approx.py`).
+e4ae72d, code_balanced (`mnist_sr_gen.py`, `rff_mmd_approx.py`).
 
 `adjacency="replace"` is as published: the noise is 2σ/n on the mean, for a record that is replaced, in a set whose size
 is public. Its accounting is right, and loose: it goes by Rényi's bound where the Gaussian mechanism has a closed form.
 The default is about adding or removing a record, like the other methods here; the noise is then σ on the sum.
 
-Differs from the released code: the generator (condensers/generator.py; theirs has batch norm and upsampling) and its
-labels, of which a batch holds as many of each class.
+Differs from the released code: the generator (condensers/generator.py; theirs has batch norm and upsampling), of which
+the preset "paper" takes the hidden layer alone, and its labels, of which a batch holds as many of each class.
 """
 
 from dataclasses import dataclass

@@ -5,12 +5,14 @@ the gradient of the loss at the generated images: a function of the whole sample
 sensitivity 2C, with noise of 2σC. The rest of the way, through the generator, is post-processing. Settings of the
 released code's README (nv-tlabs/DP-Sinkhorn_code at 2571a60) for MNIST: σ = 1.1 (.9 on FashionMNIST), C = .5, batches
 of 50, cost "l1+l2" with m = 1, labels times 15, regularisation .05, semi-debiased by a fifth of the batch, Adam 1e-5,
-z of 16 uniform numbers, until ε = 10.
+z of 16 uniform numbers, until ε = 10. The alternates that the debiasing takes are moved by the gradient of their own
+term, which no record has a part in: it is clipped to C and has no noise (sinkhorn_poisson.py, clip_img_grads_hook).
 
 `size="realised"` is as published: as many images are generated as the Poisson sample has records, so that the size of
 the released gradient tells the size of the sample, on which the amplification counts.
 
-Differs from the released code: the generator (theirs has batch norm), and balanced labels.
+Differs from the released code: the generator (theirs has batch norm), balanced labels, z in [−1, 1] instead of [0, 1],
+and Adam without its weight decay of 1e-5.
 """
 
 from dataclasses import dataclass
@@ -28,7 +30,7 @@ from condensers.mechanism import Door, class_sampling
 from condensers.pool import CondensedBatch
 from condensers.randomness import PublicRandomness
 from condensers.registry import Track, condenser
-from condensers.samples import BatchRequest
+from condensers.samples import BatchRequest, clip_vectors
 from condensers.sinkhorn import transport_cost, transport_plan
 
 SIZES = ("fixed", "realised")
@@ -94,6 +96,11 @@ class DpSinkhornConfig(GeneratorConfig):
         """Of a step; where the sample decides, as many as it has but with negligible probability (six deviations)."""
         return self.batch + ceil(6 * sqrt(self.batch)) if self.size == "realised" else self.batch_generated
 
+    @property
+    def label_gap(self) -> float:
+        """The cost between points of different labels."""
+        return 2 * self.label_weight**2 + 2 * self.mixture * self.label_weight
+
 
 def plan_dp_sinkhorn(config: DpSinkhornConfig, class_sizes: tuple[float, ...]) -> Entries:
     """One release of a sample of the whole set per step."""
@@ -136,8 +143,9 @@ def condense_dp_sinkhorn(
         gradient = noisy.view(door.num_runs, count, pixels)
         if sizes is not None:
             gradient = gradient * (torch.arange(count, device=door.device) < sizes.unsqueeze(1)).unsqueeze(2)
-        own_terms = torch.zeros(door.num_runs, alternates, pixels, device=door.device)
-        through = torch.cat([gradient, own_terms], 1).view(door.num_runs, -1, *door.input_shape)
+        at_alternates = alternates_gradient(config, made, all_labels, sizes)
+        public = clip_vectors(at_alternates.flatten(1), config.clip).view_as(at_alternates)
+        through = torch.cat([gradient, public], 1).view(door.num_runs, -1, *door.input_shape)
         studio.move_along(state, codes, through, step)
     return studio.released(studio.weights(state))
 
@@ -154,27 +162,55 @@ def sinkhorn_gradient(
     alternates = made.shape[1] - count
     width = max(1, max(images.shape[1], count) * count * made.shape[2])
     size, parts = max(1, VALUES_AT_ONCE // width), []
-    label_gap = 2 * config.label_weight**2 + 2 * config.mixture * config.label_weight
     for start in range(0, len(made), size):
         part = slice(start, start + size)
         # Double precision: costs are thousands of times the regularisation that they are divided by.
         leaf, seen, here = made[part].detach().double().requires_grad_(), images[part].double(), present[part].double()
-        weights = torch.full((len(leaf), count), 1 / count, dtype=torch.float64, device=made.device)
-        if config.size == "realised":
-            taken = torch.arange(count, device=made.device) < here.sum(1, keepdim=True)
-            weights = taken / taken.sum(1, keepdim=True).clamp(min=1)
+        weights = _weights(config, leaf, here.sum(1))
         shares = here / here.sum(1, keepdim=True).clamp(min=1)
-        first, last = leaf[:, :count], leaf[:, alternates:]
-        to_records = (labels[:count, None] != own[part].unsqueeze(1)) * label_gap
-        to_made = (labels[:count, None] != labels[None, alternates:]) * label_gap
-        cost = transport_cost(first, seen, to_records, config.mixture)
+        to_records = (labels[:count, None] != own[part].unsqueeze(1)) * config.label_gap
+        cost = transport_cost(leaf[:, :count], seen, to_records, config.mixture)
         loss = 2 * (_plan(config, cost, weights, shares) * cost).sum()
         if alternates:
-            cost = transport_cost(first, last, to_made.expand(len(leaf), -1, -1), config.mixture)
-            loss = loss - (_plan(config, cost, weights, weights) * cost).sum()
+            loss = loss - _cost_to_itself(config, leaf, labels, weights)
         (found,) = torch.autograd.grad(loss, leaf)
         parts.append(found.to(made.dtype))
     return torch.cat(parts)
+
+
+def alternates_gradient(config: DpSinkhornConfig, made: Tensor, labels: Tensor, sizes: Tensor | None) -> Tensor:
+    """∂/∂x of −W(x, x′) at the alternates, `[runs, alternates, pixels]`; of generated points alone.
+
+    `sizes` of the samples decide how many points count with `size="realised"`, where they are revealed.
+    """
+    count = config.num_generated
+    found = torch.zeros_like(made[:, count:])
+    size = max(1, VALUES_AT_ONCE // (count * count * made.shape[2]))
+    for start in range(0, len(made) if found.shape[1] else 0, size):
+        part = slice(start, start + size)
+        leaf = made[part].detach().double().requires_grad_()
+        weights = _weights(config, leaf, None if sizes is None else sizes[part])
+        (gradient,) = torch.autograd.grad(-_cost_to_itself(config, leaf, labels, weights), leaf)
+        found[part] = gradient[:, count:]
+    return found
+
+
+def _cost_to_itself(config: DpSinkhornConfig, made: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
+    """W(x, x′), summed over runs."""
+    count = config.num_generated
+    alternates = made.shape[1] - count
+    apart = (labels[:count, None] != labels[None, alternates:]) * config.label_gap
+    cost = transport_cost(made[:, :count], made[:, alternates:], apart.expand(len(made), -1, -1), config.mixture)
+    return (_plan(config, cost, weights, weights) * cost).sum()
+
+
+def _weights(config: DpSinkhornConfig, made: Tensor, sizes: Tensor | None) -> Tensor:
+    """Of the points x, `[runs, points]`: equal, or equal among as many as the sample has records."""
+    count = config.num_generated
+    if config.size == "fixed" or sizes is None:
+        return torch.full((len(made), count), 1 / count, dtype=made.dtype, device=made.device)
+    taken = (torch.arange(count, device=made.device) < sizes.unsqueeze(1)).to(made.dtype)
+    return taken / taken.sum(1, keepdim=True).clamp(min=1)
 
 
 def _plan(config: DpSinkhornConfig, cost: Tensor, left: Tensor, right: Tensor) -> Tensor:

@@ -10,9 +10,11 @@ The 32 gradients of a step all come from the one discriminator that was drawn: o
 which is a sensitivity of 2C√32, and the noise multiplier here is relative to that. `accounting="apart"` is as
 published: noise of 2σC on each gradient, and a ledger that holds each for a draw of its own.
 
-Differs from the released code. All discriminators learn at every step, whoever is drawn (condensers/samples.py says
-why); they learn from all records of their shard; they are small perceptrons without spectral norm; the generator is
-that of condensers/generator.py, not the residual one.
+Differs from the released code. There each discriminator is warmed up beside a generator of its own
+(source/pretrain.py), here on images of the first, untrained generator; there every other release has 28 gradients. All
+discriminators learn at every step, whoever is drawn (condensers/samples.py says why); they learn from all records of
+their shard; they are small perceptrons without spectral norm; the generator is that of condensers/generator.py, not the
+residual one.
 """
 
 from dataclasses import dataclass

@@ -10,12 +10,13 @@ pseudo-code has the noise inside the sum, which is σC/√B; "uniform" samples a
 and every release is accounted. `as_published` runs one round more than that, as the code does (R + 1 rounds), and marks
 its releases as not accounted.
 
-Differs from the official code: J steps are on the whole set, as in the pseudo-code, and those after a network's last
-sample are left out, since nobody meets that network again.
+Differs from the official code: J steps are on the whole set, as in the pseudo-code; there J are epochs of batches of
+256, which is more steps from 26 images per class on.
 
-With a generator as prior the weights of a network are trained in place of the pixels, x_i = G(z_i, y_i; φ) with z_i
-drawn once and fixed; z and the first weights are public. The generator is that of the released code, whose output is
-not squashed (condensers/generator.py).
+Without noise (a noise multiplier of 0) it is what the released code does without `--enable_privacy` (main.py): the
+gradient of the mean loss of a sample, of which nothing is clipped. Nothing is claimed for it.
+
+With a generator as prior the weights of a network are trained in place of the pixels (condensers/synthetic.py).
 
 While all runs have the same network (until it is first trained), a record's gradient is computed once for all of them.
 """
@@ -31,9 +32,9 @@ from torch import Tensor
 
 from condensers.errors import BadConfig
 from condensers.fields import check_choice, check_numbers
-from condensers.generator import Generator, adam_step, draw_codes, draw_generator, generate, named, under
+from condensers.generator import named, under
 from condensers.gradient_matching import flatten_gradients, gradient_distance, unflatten_gradients
-from condensers.initial import balanced_labels, initial_noise, validate_private_size
+from condensers.initial import balanced_labels, validate_private_size
 from condensers.ledger import EVERYBODY, Entries, Event
 from condensers.mechanism import Door, Request, class_sampling
 from condensers.networks import KINDS, Network, Parameters, chunk_size, classify, draw_parameters
@@ -41,6 +42,8 @@ from condensers.normalisation import NORMALISATIONS
 from condensers.pool import CondensedBatch
 from condensers.randomness import PublicRandomness
 from condensers.registry import Track, condenser
+from condensers.samples import BatchRequest
+from condensers.synthetic import Synthetic, optimise_generator, optimise_pixels
 
 SCHEDULES = {1: (1, 1), 10: (10, 50), 20: (20, 25), 50: (50, 10)}  # (T, J) by images per class, C.3
 PRIOR_SCHEDULE = (2, 10)  # main_prior.py of the released code, whatever the images per class
@@ -59,14 +62,14 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
     "worst-case": {"ipc": 1, **SMALL_SCHEDULE, "batch": 10, "extractor": "linear", "width": 4, "generator_width": 2},
 }
-LATENT = 10
+NEVER_CLIPPED = 1e6  # a norm that no gradient of a sample has
 
 
 @dataclass(frozen=True, kw_only=True)
 class PsgConfig:
     """Defaults of C.3 for ten images a class and ε = 10 at N = 60 000, which σ = 0.966 gives.
 
-    A noise multiplier of 0 is the arm without privacy: clipped sums without noise, for which nothing is claimed.
+    A noise multiplier of 0 is the arm without privacy: gradients that are not clipped, for which nothing is claimed.
     `outer` and `inner` at 0 are what C.3 has for as many images per class, or for the next smaller number that it has.
     """
 
@@ -130,9 +133,11 @@ class PsgConfig:
 def plan_psg(config: PsgConfig, class_sizes: tuple[float, ...], noise_by: str = "clip") -> Entries:
     """R·T·K releases of the whole set, and T·K that are not accounted for where the code is run as published."""
     sampling = class_sampling(class_sizes, EVERYBODY, config.batch)
-    counts = {True: config.iterations, False: config.num_rounds - config.iterations}
+    per_round = config.num_outer * config.batches
     if config.noise_multiplier == 0:
-        counts = {False: config.num_rounds}
+        event = Event(group=EVERYBODY, sampling=sampling, noise_multiplier=0.0, accounted=False, of="batch")
+        return ((event, config.num_rounds * per_round),)
+    counts = {True: config.iterations, False: config.num_rounds - config.iterations}
     return tuple(
         (
             Event(
@@ -140,9 +145,9 @@ def plan_psg(config: PsgConfig, class_sizes: tuple[float, ...], noise_by: str = 
                 sampling=sampling,
                 noise_multiplier=config.noise_multiplier,
                 noise_by=noise_by,
-                accounted=accounted and config.noise_multiplier > 0,
+                accounted=accounted,
             ),
-            rounds * config.num_outer * config.batches,
+            rounds * per_round,
         )
         for accounted, rounds in counts.items()
         if rounds
@@ -175,7 +180,7 @@ def match_private_gradients(
         depth=config.depth,
     )
     labels = balanced_labels(door.num_classes, config.ipc, door.num_runs, door.device)
-    synthetic = (_generated if config.prior == "generator" else _pixels)(door, config, labels, randomness)
+    synthetic = _what_moves(door, labels, randomness, config)
     sampling = door.poisson(EVERYBODY, config.batch)
     size = max(1, chunk_size(network, door.device) // labels.shape[1])
 
@@ -190,21 +195,31 @@ def match_private_gradients(
         if within == 0:
             state.update(named("network", draw_network(number)))
         parameters = under("network", state)
-        request = Request(
-            group=EVERYBODY,
-            sampling=sampling,
-            vectors=partial(record_gradients, network=network, parameters=parameters),
-        )
-        sums = door.release(
-            [request],
-            dim=sum(value[0].numel() for value in parameters.values()),
-            clip=clip_at(outer + 1),
-            noise_multiplier=config.noise_multiplier,
-            per_run=len(parameters["head.bias"]) != 1,
-            noise_by=noise_by,
-            accounted=number < config.iterations and config.noise_multiplier > 0,
-        )
-        target = unflatten_gradients(sums[:, 0] / config.batch, parameters)
+        dim = sum(value[0].numel() for value in parameters.values())
+        if config.noise_multiplier == 0:
+            whole = BatchRequest(
+                group=EVERYBODY,
+                sampling=sampling,
+                vector=partial(sample_gradients, network=network, parameters=parameters),
+            )
+            found, _ = door.release_batch(whole, dim=dim, clip=NEVER_CLIPPED, noise_multiplier=0.0, accounted=False)
+        else:
+            request = Request(
+                group=EVERYBODY,
+                sampling=sampling,
+                vectors=partial(record_gradients, network=network, parameters=parameters),
+            )
+            sums = door.release(
+                [request],
+                dim=dim,
+                clip=clip_at(outer + 1),
+                noise_multiplier=config.noise_multiplier,
+                per_run=len(parameters["head.bias"]) != 1,
+                noise_by=noise_by,
+                accounted=number < config.iterations,
+            )
+            found = sums[:, 0] / config.batch
+        target = unflatten_gradients(found, parameters)
         gradient = matching_gradient(network, parameters, synthetic.images(state), labels, target, size)
         synthetic.move(state, gradient, step)
         if batch == config.batches - 1 and outer < config.num_outer - 1:
@@ -230,6 +245,28 @@ def record_gradients(images: Tensor, labels: Tensor, *, network: Network, parame
     loss = F.cross_entropy(classify(network, own, images.unsqueeze(1))[:, 0], targets, reduction="sum")
     gradients = torch.autograd.grad(loss, list(own.values()))
     return flatten_gradients(dict(zip(own, gradients, strict=True))).view(*labels.shape, -1)
+
+
+def sample_gradients(
+    images: Tensor, labels: Tensor, present: Tensor, *, network: Network, parameters: Parameters
+) -> Tensor:
+    """∇_θ of the mean loss of the sample of every run, `[runs, dim]`, tensors in order of names; 0 of an empty sample.
+
+    Who is not present is blank and has no part in the loss.
+    """
+    runs, size = len(images), chunk_size(network, images.device)
+    found = torch.zeros(runs, sum(value[0].numel() for value in parameters.values()), device=images.device)
+    for run in range(runs):
+        own = {name: value.requires_grad_() for name, value in _of_runs(parameters, slice(run, run + 1), 1).items()}
+        count = int(present[run].sum())  # blanks stand at the end
+        for start in range(0, count, size):
+            part = slice(start, min(start + size, count))
+            loss = F.cross_entropy(
+                classify(network, own, images[run : run + 1, part])[0], labels[run, part], reduction="sum"
+            )
+            gradients = torch.autograd.grad(loss / count, list(own.values()))
+            found[run] += flatten_gradients(dict(zip(own, gradients, strict=True)))[0]
+    return found
 
 
 def matching_gradient(
@@ -279,62 +316,9 @@ def _of_runs(parameters: Parameters, part: slice, runs: int) -> Parameters:
     }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Synthetic:
-    """What is optimised: its first state, the images it stands for, and how a gradient at the images moves it."""
-
-    state: dict[str, Tensor]
-    images: Callable[[dict[str, Tensor]], Tensor]
-    move: Callable[[dict[str, Tensor], Tensor, int], None]
-
-
-def _pixels(door: Door, config: PsgConfig, labels: Tensor, randomness: PublicRandomness) -> Synthetic:
-    """The images themselves; SGD with momentum (C.3)."""
-    images, _ = initial_noise(labels.shape[1], door.input_shape, door.num_runs, door.device, randomness)
-
-    def move(state: dict[str, Tensor], gradient: Tensor, _: int) -> None:
-        state["velocity"].mul_(config.momentum).add_(gradient)
-        state["images"].sub_(state["velocity"], alpha=config.learning_rate)
-
-    return Synthetic(
-        state={"images": images, "velocity": torch.zeros_like(images)},
-        images=lambda state: state["images"],
-        move=move,
-    )
-
-
-def _generated(door: Door, config: PsgConfig, labels: Tensor, randomness: PublicRandomness) -> Synthetic:
-    """A generator's weights, its codes fixed and public (Algorithm 2, "zi is fixed"); Adam (C.3)."""
-    if len(door.input_shape) != 3:
-        raise BadConfig("prior=generator: it makes images, which do not fit records of a table; use prior=none")
-    generator = Generator(
-        input_shape=door.input_shape,
-        num_classes=door.num_classes,
-        latent=LATENT,
-        width=config.generator_width,
-        squashed=False,
-    )
-    codes = draw_codes(generator, labels[0], randomness.public("generator codes"))
-    first = draw_generator(generator, randomness.public("generator"), door.device)
-    weights = {name: value.repeat(door.num_runs, *[1] * (value.ndim - 1)) for name, value in first.items()}
-    still = {name: torch.zeros_like(value) for name, value in weights.items()}
-
-    def images(state: dict[str, Tensor]) -> Tensor:
-        with torch.no_grad():
-            return generate(generator, under("generator", state), codes)
-
-    def move(state: dict[str, Tensor], gradient: Tensor, step: int) -> None:
-        own = {name: value.detach().requires_grad_() for name, value in under("generator", state).items()}
-        moved = torch.autograd.grad(generate(generator, own, codes), list(own.values()), gradient)
-        weights, first, second = adam_step(
-            under("generator", state),
-            under("first moment", state),
-            under("second moment", state),
-            dict(zip(own, moved, strict=True)),
-            step=step + 1,
-            learning_rate=config.generator_learning_rate,
-        )
-        state.update({**named("generator", weights), **named("first moment", first), **named("second moment", second)})
-
-    start = {**named("generator", weights), **named("first moment", still), **named("second moment", still)}
-    return Synthetic(state=start, images=images, move=move)
+def _what_moves(door: Door, labels: Tensor, randomness: PublicRandomness, config: PsgConfig) -> Synthetic:
+    """Pixels by SGD with momentum, or a generator's weights by Adam (C.3)."""
+    if config.prior == "generator":
+        rate = config.generator_learning_rate
+        return optimise_generator(door, labels, randomness, width=config.generator_width, learning_rate=rate)
+    return optimise_pixels(door, labels, randomness, learning_rate=config.learning_rate, momentum=config.momentum)

@@ -51,6 +51,7 @@ class Actual:
     sampling: str | None = None
     noise_factor: float = 1.0  # of the noise multiplier, not of the one that is accounted
     images_per_class: int | None = None
+    fewest: int | None = None  # of a batch, where its size varies and the accounting has the largest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,12 +235,14 @@ METHODS: dict[str, Published] = {
         conversion="mironov",
         printed={"mnist": 10.0, "fashion-mnist": 10.0},
         printed_by=f"{PSG_PAPER}, of the default configuration of GS-WGAN's repository, whose script computes it",
-        note="the claim accounts for the 32 gradients of one draw as if they came from 32 separate draws",
+        note="the claim accounts for the gradients of one draw as if they came from 32 separate draws",
         actual=Actual(
-            reason="one draw of a discriminator releases all 32 gradients: 20 000 draws of a joint release",
-            attained_by="a record that reverses all 32 gradients of its discriminator and leaves those of the other "
+            reason="one draw of a discriminator releases all gradients of the generator's batch together, 32 or 28 of "
+            "them; 20 000 draws of a joint release, counted with 28",
+            attained_by="a record that reverses all gradients of its discriminator and leaves those of the other "
             "discriminators unchanged",
             sampling="shards, gradients together",
+            fewest=28,
         ),
     ),
     "dp-cgan": Published(
@@ -313,7 +316,8 @@ def actual_event(method: Published, setting: Setting, images_per_class: int) -> 
     if actual is None or actual.images_per_class not in (None, images_per_class):
         return None
     noise = setting.noise_multiplier * actual.noise_factor
-    return published_event(actual.sampling or method.sampling, replace(setting, noise_multiplier=noise))
+    batch = setting.batch if actual.fewest is None else min(setting.batch, actual.fewest)
+    return published_event(actual.sampling or method.sampling, replace(setting, noise_multiplier=noise, batch=batch))
 
 
 def _check_batch(batch: int, size: int, whole: str) -> None:

@@ -122,11 +122,13 @@ ACCUSATIONS = {
             applies="always",
             order_of_events=(
                 "An iteration draws one of 1000 discriminators, each trained on a shard of its own.",
-                "The 32 images of the generator's batch all pass this discriminator; each of the 32 gradients is "
-                "clipped and has noise added.",
+                "The generator's batch is as large as the discriminator's last one: shards of 60 records are read in "
+                "batches of 32 and 28, five at each visit, so it has 32 and 28 images in turn.",
+                "All images of the batch pass this discriminator; each of their gradients is clipped and has noise "
+                "added.",
                 "privacy_analysis.py composes iterations · 32 releases, each of them sampled at 1/1000 by itself.",
             ),
-            consequence="32 gradients that share one draw are accounted as 32 draws.",
+            consequence="28 or 32 gradients that share one draw are accounted as 32 draws.",
         ),
         Accusation(
             name="dp-cgan-accounting",
@@ -145,6 +147,25 @@ ACCUSATIONS = {
             ),
             consequence="the gradient of a record has a norm of up to 2C, so that the noise multiplier is 0.56, "
             "accounted as 1.232.",
+        ),
+        Accusation(
+            name="dp-cgan-labels",
+            claim="dp-cgan-dp",
+            repository="reihaneh-torkzadehmahani/DP-CGAN",
+            commit="639ce4d261ee3202ab72ea5fe4ece916272bf524",
+            file="DP_CGAN/dp_conditional_gan_mnist: DP_CGAN_RdpAcc.py and differential_privacy/dp_sgd/dp_optimizer",
+            function="runTensorFlow; minimize_ours",
+            applies="always",
+            order_of_events=(
+                "A step draws images and labels of a minibatch of the private records.",
+                "The discriminator's solver is given these labels for the generated images, too. minimize_ours clips "
+                "the gradient of the loss on generated images and adds no noise to it.",
+                "The generator's solver is given the same labels for the generated images; its gradient is neither "
+                "clipped nor noisy.",
+                "compute_epsilon accounts for one noisy release per step, that of the gradient on real images.",
+            ),
+            consequence="the generator's step and a part of the discriminator's are functions of private labels to "
+            "which no noise is added and for which nothing is accounted.",
         ),
     )
 }

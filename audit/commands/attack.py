@@ -119,6 +119,7 @@ def _for_people(report: Any) -> str:
     from reports.words.coin_test import describe_coin_test
     from reports.words.groups import lines_of_groups
     from reports.words.intervals import bracketed
+    from reports.words.membership import explain_displacement
     from reports.words.rounding import down, percent, say_delta, up
 
     roc, bound, proved = report.roc, report.epsilon, report.proved
@@ -155,5 +156,7 @@ def _for_people(report: Any) -> str:
         f"{protocol.num_seeds} runs{bracketed(protocol.interval_unit)}"
         for protocol in report.protocols
     ]
+    if report.displacement is not None:
+        lines.append(explain_displacement(report.displacement))
     lines += lines_of_groups(report.groups, said)
     return "\n".join([*lines, "", report.pdf])

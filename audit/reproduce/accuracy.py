@@ -29,11 +29,20 @@ SMOKE_NETWORKS = {"vgg11": "lenet", "resnet18": "lenet", "alexnet": "lenet"}
 
 
 def plan_accuracy(
-    asked: Reproduce, cell: PublishedCell, own: Mapping[str, str] | None = None, *, preset: str = "paper"
+    asked: Reproduce,
+    cell: PublishedCell,
+    own: Mapping[str, str] | None = None,
+    *,
+    preset: str = "paper",
+    as_printed: Mapping[str, str] | None = None,
 ) -> PlannedCell:
-    """The set that the labels name, and networks on it; `own` are further settings of the method."""
+    """The set that the labels name, and networks on it; `own` are further settings of the method.
+
+    `as_printed` are settings of the table's own paper where they differ from the preset's, which may be another's.
+    """
     labels = cell.labels
     method, variant = VARIANTS.get(str(labels["method"]), (str(labels["method"]), {}))
+    variant = {**variant, **(as_printed or {})}
     dataset = str(labels["dataset"])
     swept = {SYMBOLS[name]: label_text(value) for name, value in labels.items() if name in SYMBOLS}
     if "L" in labels and asked.scale == "smoke":

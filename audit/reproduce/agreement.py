@@ -1,9 +1,10 @@
 """Whether a printed figure and a measured one agree.
 
 "within both intervals": the intervals overlap, that of the paper being value ± what it prints, or a unit of its last
-digit. "direction only": they do not, but the printed value and our whole interval lie on the same side of what the item
-is compared with: its baseline row in the same column, or the chance level. A statement that something lies below a
-value is decided by our interval.
+digit. If ours contains the chance level as well, and the paper's does not, ours is too wide to tell the two apart:
+"not decided". "direction only": they do not overlap, but the printed value and our whole interval lie on the same side
+of what the item is compared with: its baseline row in the same column, or the chance level. A statement that something
+lies below a value is decided by our interval.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,7 +37,8 @@ def judge(
     printed = cell.interval
     assert printed is not None
     if mine[0] <= printed[1] and printed[0] <= mine[1]:
-        return WITHIN
+        chance = item.chance_in(cell)
+        return UNDECIDED if _contains(mine, chance) and not _contains(printed, chance) else WITHIN
     published, measured = _reference(item, cell, others)
     if published is None or measured is None:
         return NO
@@ -52,7 +54,12 @@ def _reference(
         for other, found in others:
             if other.labels == wanted:
                 return other.value, found.value
-    return item.chance, item.chance
+    chance = item.chance_in(cell)
+    return chance, chance
+
+
+def _contains(interval: Interval, value: float | None) -> bool:
+    return value is not None and interval[0] <= value <= interval[1]
 
 
 def _matches(labels: Mapping[str, object], part: Mapping[str, object]) -> bool:

@@ -120,7 +120,7 @@ def _common(
         "init": None if method in ("real", "cgan") else init,
         "preset": preset_of(asked, preset),
         "settings": {**settings, **victims},
-        "epsilon": float(labels["epsilon"]) if private else None,
+        "epsilon": float(labels["epsilon"]) if private and "noise_multiplier" not in settings else None,
         "seed": asked.seed,
         "device": asked.device,
     }

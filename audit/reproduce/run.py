@@ -72,7 +72,7 @@ def _measure(cell: PlannedCell, where: Where, say: Say, known: Finished, place: 
         if key not in known:
             say(f"figure {place[0]} of {place[1]}: {cell.spec.command()}")
             known[key] = run_cell(cell.spec, where, say)
-        differs = (*cell.differs, *incomplete_data(cell.spec, known[key]))
+        differs = (*cell.differs, *incomplete_data(cell.spec, known[key]), *untrained_networks(known[key]))
         return _Outcome(cell=cell, measured=cell.read(known[key]), differs=differs)
     except MissingData as error:
         # The message may name folders of this machine, which belong into no record.
@@ -98,6 +98,14 @@ def incomplete_data(spec: Any, record: Any) -> tuple[str, ...]:
     return tuple(f"{grouped(here)} of {grouped(whole)} {kind} records" for here, whole, kind in found if here < whole)
 
 
+def untrained_networks(record: Any) -> tuple[str, ...]:
+    """In words, that the networks of an attack are no better than chance: an attack that fails on them says nothing."""
+    utility = getattr(record, "utility", None)
+    if utility is None or utility.accuracy_interval[0] > 1 / record.game.num_classes:
+        return ()
+    return (f"the attacked networks may be no better than chance (accuracy {100 * utility.accuracy:.1f}%)",)
+
+
 def run_cell(spec: Any, where: Where, say: Say) -> Any:
     """The record of one figure's specification; what has cells keeps them in a folder that all items share."""
     match spec:
@@ -120,6 +128,7 @@ def _row(item: PublishedItem, one: _Outcome, measured: list[Any], *, stands_in: 
         relation=item.relation if item.relation == "below" else "value",
         published=cell.value,
         published_interval=cell.interval,
+        printed=cell.text,
         ours=None if ours is None else ours.value,
         interval=None if ours is None else ours.interval,
         num_seeds=0 if ours is None else ours.num_seeds,
@@ -136,7 +145,7 @@ def _agreement(item: PublishedItem, one: _Outcome, measured: list[Any], *, stand
     if one.cell.published.value is not None and stands_in and not isinstance(one.cell.spec, Account):
         return NOT_COMPARED
     if isinstance(one.cell.spec, Account):
-        item = replace(item, chance=None, baseline=None)  # those of the accuracies beside it
+        item = replace(item, chance=None, chance_of={}, baseline=None)  # those of the accuracies beside it
     return judge(item, one.cell.published, one.measured, measured)
 
 

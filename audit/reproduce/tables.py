@@ -2,7 +2,7 @@
 
 import math
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -30,12 +30,23 @@ class PublishedCell:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Value ± spread; where no spread is printed, a unit of its last digit."""
+        """Value ± spread; where no spread is printed, or a smaller one, a unit of its last digit."""
         if self.value is None:
             return None
-        unit = rounding(self.value) if self.unit is None else self.unit
-        reach = unit if self.spread is None else max(self.spread, unit)
+        reach = self._unit(self.value) if self.spread is None else max(self.spread, self._unit(self.value))
         return self.value - reach, self.value + reach
+
+    @property
+    def text(self) -> str:
+        """As the paper prints it; empty where it prints nothing."""
+        if self.value is None:
+            return ""
+        decimals = max(0, round(-math.log10(self._unit(self.value))))
+        spread = "" if self.spread is None else f" ± {self.spread:.{decimals}f}"
+        return f"{self.value:.{decimals}f}{spread}".replace("-", "−")
+
+    def _unit(self, value: float) -> float:
+        return rounding(value) if self.unit is None else self.unit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,10 +62,15 @@ class PublishedItem:
     quoted: tuple[tuple[str, str], ...] = ()
     relation: str = "value"
     chance: float | None = None
+    chance_of: dict[str, float] = field(default_factory=dict)
     baseline: dict[str, Label] | None = None
     axis: str = ""
     pictures: bool = False
     map: bool = False
+
+    def chance_in(self, cell: PublishedCell) -> float | None:
+        """What a method reaches that knows nothing, on the data set of the cell."""
+        return self.chance_of.get(str(cell.labels.get("dataset")), self.chance)
 
     @property
     def datasets(self) -> tuple[str, ...]:
@@ -93,7 +109,9 @@ def published_item(name: str) -> PublishedItem:
 def _item(name: str, entry: dict[str, Any], papers: dict[str, str]) -> PublishedItem:
     own = {key: entry[key] for key in ("where", "title", "unit")}
     optional = {
-        key: entry[key] for key in ("relation", "chance", "baseline", "axis", "pictures", "map") if key in entry
+        key: entry[key]
+        for key in ("relation", "chance", "chance_of", "baseline", "axis", "pictures", "map")
+        if key in entry
     }
     return PublishedItem(
         name=name,

@@ -121,6 +121,7 @@ def rest(material: MembershipMaterial) -> tuple[Block, ...]:
         ),
         *_curve_test(report),
         *_protocols(report),
+        *_displacement(report),
         *_outlook(report),
         *sections.threat(report),
         *_scores(material.histogram),
@@ -142,6 +143,13 @@ def _protocols(report: Report) -> tuple[Block, ...]:
         return ()
     note = Prose(text=noted(report.protocols[0].interval_unit), kind="note")
     return Heading(text="Protocols of the literature, run as published"), protocols_table(report), note
+
+
+def _displacement(report: Report) -> tuple[Block, ...]:
+    if report.displacement is None:
+        return ()
+    title = "How far images moved from the records that they started from"
+    return Heading(text=title), Prose(text=words.explain_displacement(report.displacement))
 
 
 def _outlook(report: Report) -> tuple[Block, ...]:

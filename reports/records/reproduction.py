@@ -13,9 +13,10 @@ AGREEMENTS = (WITHIN, DIRECTION, NO, UNDECIDED, NOTHING_PRINTED, NOT_COMPARED, N
 class ReproducedRow:
     """One figure: where it stands, as printed and as measured, in the unit of the item.
 
-    A figure of other data, as at scale smoke, is not compared. `relation` is "below" where the paper says that the
-    figure lies below `published`. `num_seeds` seeds, runs or networks are behind `ours`; `interval` is None of a single
-    one. `differs` says what was reduced or is otherwise than in the paper, or why nothing was run.
+    `printed` is the figure as the paper has it. A figure of other data, as at scale smoke, is not compared. `relation`
+    is "below" where the paper says that the figure lies below `published`. `num_seeds` seeds, runs or networks are
+    behind `ours`; `interval` is None of a single one. `differs` says what was reduced or is otherwise than in the
+    paper, or why nothing was run.
     """
 
     labels: tuple[tuple[str, str], ...]
@@ -28,6 +29,7 @@ class ReproducedRow:
     agreement: str
     differs: tuple[str, ...]
     command: str
+    printed: str = ""
 
     def label(self, name: str) -> str | None:
         """The label of this name, where it has one."""

@@ -153,6 +153,17 @@ class Protocol:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Displacement:
+    """L2 distances, pixels in [−1, 1], of images from the records that they started from; beside them, the median
+    distance of two records of one class, None where no class has two."""
+
+    median: float
+    quartiles: tuple[float, float]
+    num_images: int
+    between_records: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Tradeoff:
     """The highest true positive rate that the guarantee allows at each false positive rate; `source` says whence."""
 
@@ -266,6 +277,7 @@ class Report:
     curve_test: CoinTest | None = None
     proved: Claim | None = None
     scope: Scope | None = None
+    displacement: Displacement | None = None
 
     def __post_init__(self) -> None:
         allowed = VERDICTS if self.ladder is None else METHOD_VERDICTS

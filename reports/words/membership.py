@@ -1,6 +1,6 @@
 """What is said of `audit lira`, `rmia` and `loss`."""
 
-from reports.records.schema import Report, Roc, claimed_epsilon
+from reports.records.schema import Displacement, Report, Roc, claimed_epsilon
 from reports.records.scope import describe_audited
 from reports.words.bounds import explain_accountants, explain_claim, many_audits, say_trials, sentence
 from reports.words.intervals import explain_intervals
@@ -192,6 +192,19 @@ def explain_no_exposure(report: Report) -> str:
         f"{count(report.game.num_test_runs)} test runs are too few to tell an exposed record from chance. Use more of "
         "them (--shadows, --test-runs)."
     )
+
+
+def explain_displacement(found: Displacement) -> str:
+    """How far images moved, against how far records are apart."""
+    low, high = found.quartiles
+    images = f"{count(found.num_images)} synthetic images of all runs" if found.num_images > 1 else "synthetic image"
+    text = (
+        f"The median distance of the {images} from the record that each started from is {found.median:.1f} "
+        f"(quartiles {low:.1f} and {high:.1f}; L2 distance of pixels in [−1, 1])."
+    )
+    if found.between_records is None:
+        return text
+    return f"{text} Two records of one class are {found.between_records:.1f} apart (median)."
 
 
 def explain_outlook(report: Report) -> str:

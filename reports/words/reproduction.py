@@ -53,7 +53,8 @@ CURVE_NOTE = "Filled markers are measured here, with their intervals; open marke
 DRAWN_NOTE = " A value that the paper only plots is listed as “drawn”."
 INTERVALS = (
     "Published intervals are the value ± what the paper prints after it, or one unit of its last digit. Ours are 95% "
-    "intervals over seeds, networks or runs; a figure without an interval comes from a single run or is analytic."
+    "intervals over seeds, networks or runs; a figure without an interval comes from a single run or is analytic. "
+    "Where ours contains chance as well as the published value, nothing is decided."
 )
 
 
@@ -95,10 +96,7 @@ def published_text(row: ReproducedRow) -> str:
         return "drawn"
     if row.relation == "below":
         return f"< {row.published:g}"
-    if row.published_interval is None:
-        return f"{row.published:g}"
-    reach = (row.published_interval[1] - row.published_interval[0]) / 2
-    return f"{row.published:g} ± {reach:.3g}".replace("-", "−")
+    return row.printed or f"{row.published:g}".replace("-", "−")
 
 
 def ours_text(row: ReproducedRow) -> str:

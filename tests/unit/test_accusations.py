@@ -1,5 +1,6 @@
 """What we say that released code does, reproduced in the order in which it does it, in lines of our own."""
 
+import itertools
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -106,7 +107,16 @@ def reproduce_psg_extra_round() -> None:
 
 
 def reproduce_gs_wgan_accounting() -> None:
-    """The 32 gradients of an iteration are of my shard all or none; 32 draws of their own would not be."""
+    """The gradients of an iteration are of my shard all or none; 32 draws of their own would not be.
+
+    A shard of 60 records is read in batches of 32 and 28 for ever; the generator's batch is as large as the fifth.
+    """
+    batches = itertools.cycle([32, 28])
+    last = [[next(batches) for _ in range(5)][-1] for _ in range(6)]
+    assert last == [32, 28, 32, 28, 32, 28]
+    actual = METHODS["gs-wgan"].actual
+    assert actual is not None
+    assert actual.fewest == min(last)
     generator = np.random.default_rng(5)
     mine = (generator.integers(1000, size=20_000) == 7)[:, None].repeat(32, axis=1)
     assert set(mine.sum(1)) == {0, 32}
@@ -130,6 +140,31 @@ def reproduce_dp_cgan_accounting() -> None:
     assert dp_cgan.noise_multiplier * dp_cgan.actual.noise_factor == pytest.approx(sigma * clip / norm, rel=1e-5)
 
 
+def reproduce_dp_cgan_labels() -> None:
+    """Another label of one record changes the gradient at the generator and that on generated images, without noise."""
+    draw = torch.Generator().manual_seed(0)
+    codes = torch.randn(6, 4, generator=draw)
+    generator_weights = torch.randn(4 + 3, 5, generator=draw).requires_grad_()
+    judge_weights = torch.randn(5 + 3, 1, generator=draw).requires_grad_()
+
+    def step(labels: list[int]) -> tuple[Tensor, Tensor]:
+        y_mb = torch.nn.functional.one_hot(torch.tensor(labels), 3).float()
+        fake = torch.sigmoid(torch.cat([codes, y_mb], 1) @ generator_weights)
+        logits = torch.cat([fake, y_mb], 1) @ judge_weights
+        on_fake, for_generator = (
+            torch.nn.functional.softplus(logits).mean(),
+            torch.nn.functional.softplus(-logits).mean(),
+        )
+        (judge,) = torch.autograd.grad(on_fake, judge_weights, retain_graph=True)
+        (maker,) = torch.autograd.grad(for_generator, generator_weights)
+        return judge, maker
+
+    first, again, other = step([0, 0, 1, 1, 2, 2]), step([0, 0, 1, 1, 2, 2]), step([0, 0, 1, 1, 2, 1])
+    for mine, same, neighbour in zip(first, again, other, strict=True):
+        assert torch.equal(mine, same), "nothing random is added"
+        assert float((mine - neighbour).norm()) > 1e-3
+
+
 REPRODUCED: dict[str, Callable[[], None]] = {
     "ndpdc-clock": reproduce_ndpdc_clock,
     "dosser-clock": reproduce_dosser_clock,
@@ -137,6 +172,7 @@ REPRODUCED: dict[str, Callable[[], None]] = {
     "psg-extra-round": reproduce_psg_extra_round,
     "gs-wgan-accounting": reproduce_gs_wgan_accounting,
     "dp-cgan-accounting": reproduce_dp_cgan_accounting,
+    "dp-cgan-labels": reproduce_dp_cgan_labels,
 }
 
 

@@ -75,3 +75,5 @@ def test_unknown_operations_are_refused():
     assert parse_strategy("none") == ()
     with pytest.raises(BadConfig, match="'blur' is not one of"):
         parse_strategy("color_blur")
+    with pytest.raises(BadConfig, match=r"\(or none or dc\)"):
+        parse_strategy("color_blur", others=("dc",))

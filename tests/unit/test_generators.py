@@ -18,13 +18,14 @@ from audit.specs.worst_case import WorstCase
 from condensers.discriminator import discriminate, draw_discriminator, gradients_of_each, with_labels
 from condensers.dp_hp import DpHpConfig, hermite_features
 from condensers.dp_merf import DpMerfConfig
+from condensers.dp_sinkhorn import DpSinkhornConfig, alternates_gradient
 from condensers.errors import BadConfig, BadInput
 from condensers.generator import Generator, Generators, draw_codes, draw_generator, generate
 from condensers.gs_wgan import GsWganConfig
 from condensers.psg import PsgConfig
 from condensers.randomness import Randomness, stream
 from condensers.registry import condense_runs, get_method
-from condensers.sinkhorn import transport_plan
+from condensers.sinkhorn import transport_cost, transport_plan
 from condensers.subspace import find_subspace, find_subspace_roughly
 
 CPU = torch.device("cpu")
@@ -105,6 +106,35 @@ def test_transport_plan_against_marginals_and_assignment():
     plan = transport_plan(cost, left, right, regularisation=0.05, iterations=60)
     torch.testing.assert_close(plan.sum(1), right, rtol=1e-3, atol=1e-4)
     assert plan[0].argmax(1).tolist() == [2, 0, 1]
+
+
+@pytest.mark.parametrize("size", ["fixed", "realised"])
+def test_gradient_at_alternates_against_naive(size):
+    """−Σ P (2(x′ − x) + m sign(x′ − x)) over the plan between all points and those with the alternates, run by run."""
+    config = DpSinkhornConfig(batch=3, batch_generated=4, debias=0.5, size=size, mixture=0.7, regularisation=5.0)
+    count = config.num_generated
+    alternates = count // 2
+    made = torch.randn(3, count + alternates, 5, generator=torch.Generator().manual_seed(0))
+    labels = torch.arange(count + alternates) % 2
+    sizes = torch.tensor([4, 2, 3]) if size == "realised" else None
+    found = alternates_gradient(config, made, labels, sizes)
+    assert found.shape == (3, alternates, 5)
+    for run in range(3):
+        points = made[run].double()
+        first, last = points[:count], points[alternates:]
+        apart = (labels[:count, None] != labels[alternates:]) * (2 * 15.0**2 + 2 * 0.7 * 15)
+        cost = transport_cost(first[None], last[None], apart[None], 0.7)
+        counted = count if sizes is None else int(sizes[run])
+        weights = torch.where(torch.arange(count) < counted, 1.0 / counted, 0.0).double()[None]
+        plan = transport_plan(cost, weights, weights, regularisation=5.0, iterations=50)[0]
+        for number in range(alternates):
+            column = count - alternates + number
+            gap = last[column] - first
+            expected = -(plan[:, column, None] * (2 * gap + 0.7 * gap.sign())).sum(0)
+            torch.testing.assert_close(found[run, number], expected.float(), rtol=1e-4, atol=1e-6)
+    assert bool((found[0] != 0).any()) == (size == "fixed"), "points beyond a sample's size do not count"
+    alone = DpSinkhornConfig(batch=3, batch_generated=4, debias=0.0)
+    assert alternates_gradient(alone, made[:, :4], labels[:4], None).shape == (3, 0, 5)
 
 
 def test_rough_components_against_exact_ones():

@@ -16,7 +16,7 @@ from audit.games.redraw import DrawOptions, material_of, read_run
 from audit.reproduce.agreement import Measured, judge
 from audit.reproduce.maps import map_images
 from audit.reproduce.plan import chosen_cells, plan_item
-from audit.reproduce.run import incomplete_data, run_reproduction
+from audit.reproduce.run import incomplete_data, run_reproduction, untrained_networks
 from audit.reproduce.tables import PublishedCell, PublishedItem, published_item, published_items, rounding
 from audit.specs.account import Account
 from audit.specs.membership import Loss
@@ -175,6 +175,8 @@ def cell_of(value: float | None, spread: float | None = 1.0, **labels: object) -
     [
         (80.0, 82.0, (80.5, 83.5), WITHIN),
         (80.0, 70.0, (69.0, 71.0), DIRECTION),
+        (80.0, 50.0, (5.0, 95.0), UNDECIDED),  # 80 and chance, 10, are among what ours may be
+        (10.5, 50.0, (5.0, 95.0), WITHIN),  # the paper's figure is at chance itself
         (80.0, 9.0, (8.0, 9.5), NO),
         (80.0, 18.0, (0.0, 37.0), NO),  # chance, 10, is among what ours may be
         (5.0, 8.0, (7.0, 9.0), DIRECTION),
@@ -214,6 +216,21 @@ def test_the_last_digit_printed_is_that_of_the_row() -> None:
     cells = {(item.name, *cell.labels.values()): cell for item in published_items().values() for cell in item.cells}
     assert cells["zheng-li/table-1", "ldpdc", "ε", "mnist"].interval == pytest.approx((1.09, 1.11))
     assert cells["dong/table-1", "real", 0.002, "celeba-64"].interval == pytest.approx((99.99, 100.01))
+
+
+@pytest.mark.parametrize(
+    ("item", "labels", "text"),
+    [
+        ("dosser/table-1", {"method": "dosser", "epsilon": 1.0, "dataset": "mnist", "ipc": 10}, "95.3 ± 0.0"),
+        ("dong/table-1", {"method": "real", "ratio": 0.002, "dataset": "fashion-mnist"}, "46.67 ± 16.33"),
+        ("dong/table-2", {"method": "kip", "ratio": 0.002, "dataset": "fashion-mnist"}, "−1.13 ± 1.84"),
+        ("dyn-psg/table-1", {"method": "psg", "ipc": 1, "epsilon": 10.0, "dataset": "mnist"}, "88.69"),
+        ("zheng-li/table-1", {"method": "ldpdc", "quantity": "ε", "dataset": "mnist"}, "1.10"),
+        ("dong/figure-8", {"method": "dm", "ratio": 0.01, "dataset": "cifar10"}, ""),
+    ],
+)
+def test_figures_are_shown_as_printed(item: str, labels: dict, text: str) -> None:
+    assert [cell.text for cell in published_item(item).cells if cell.labels == labels] == [text]
 
 
 def test_budgets_agree_or_do_not(tmp_path: Path) -> None:
@@ -281,3 +298,40 @@ def test_maps_of_few_and_of_many_images() -> None:
     assert found.kind == "t-SNE"
     centres = [np.mean(points, axis=0) for points in found.points.values()]
     assert np.linalg.norm(centres[0] - centres[1]) > max(np.std(points) for points in found.points.values()) / 2
+
+
+def test_chance_is_that_of_the_data_set() -> None:
+    item = published_item("zheng-li/table-1")
+    chance = {str(cell.labels["dataset"]): item.chance_in(cell) for cell in item.cells}
+    assert chance == {"mnist": 10.0, "fashion-mnist": 10.0, "cifar10": 10.0, "celeba": 50.0}
+    faces = next(cell for cell in item.cells if cell.value == 69.26)
+    ours = Measured(value=48.0, interval=(46.0, 49.5), num_seeds=3)
+    assert judge(item, faces, ours, []) == NO, "below the chance of two classes"
+
+
+def test_a_table_of_another_paper_has_its_own_settings() -> None:
+    """Zheng & Li's DM sees pixels in [−1, 1]; their DP-MERF has σ = 5 where ε = 1 is printed, GS-WGAN its code's σ."""
+    dm = plan_item(
+        Reproduce(item="zheng-li/table-1", scale="full", methods=("dm",)), published_item("zheng-li/table-1")
+    )
+    assert {(cell.spec.settings["normalisation"], cell.spec.settings["victim.normalisation"]) for cell in dm} == {
+        ("half", "half")
+    }
+    assert not any("normalisation" in said for cell in dm for said in cell.differs)
+    merf = plan_item(
+        Reproduce(item="zheng-li/table-2", scale="full", methods=("dp-merf",)), published_item("zheng-li/table-2")
+    )
+    assert {(cell.spec.settings["noise_multiplier"], cell.spec.epsilon) for cell in merf} == {("5", ())}
+    asked = Reproduce(item="dong/table-3", scale="full", methods=("gs-wgan as published",))
+    for cell in plan_item(asked, published_item("dong/table-3")):
+        assert cell.spec.epsilon is None
+        assert (cell.spec.settings["noise_multiplier"], cell.spec.settings["accounting"]) == ("1.07", "apart")
+
+
+@pytest.mark.parametrize(("low", "said"), [(0.08, 1), (0.12, 0)])
+def test_networks_at_chance_are_told(low: float, said: int) -> None:
+    """An attack that fails on networks that learned nothing says nothing."""
+    utility = SimpleNamespace(accuracy=low + 0.02, accuracy_interval=(low, low + 0.04))
+    record = SimpleNamespace(utility=utility, game=SimpleNamespace(num_classes=10))
+    assert len(untrained_networks(record)) == said
+    assert untrained_networks(SimpleNamespace()) == ()

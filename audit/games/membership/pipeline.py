@@ -15,6 +15,7 @@ from audit.games.membership.audited import audited_pool
 from audit.games.membership.blocks import Blank, Stored, score_blocks, scores_by_blocks
 from audit.games.membership.config import AuditConfig, condensation_digest
 from audit.games.membership.crossfit import cross_fit_audit
+from audit.games.membership.displacement import measure_displacement
 from audit.games.membership.draws import signals_by_draw
 from audit.games.membership.foreign import (
     Foreign,
@@ -91,6 +92,8 @@ def _run(
             fitted = cross_fit_audit(config, audited, shards)
         ledger = load_ledger(directory, config)
         report = summarise(config, pool, members, scores, shards, ledger=ledger, fitted=fitted)
+        if (shards["initial_records"] >= 0).any():
+            report = replace(report, displacement=measure_displacement(directory, config, pool))
     else:
         members, scores = score_foreign(config, audited, shards, foreign)
         fitted = cross_fit_audit(config, audited, shards)
