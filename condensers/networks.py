@@ -24,7 +24,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from condensers import winograd
+from condensers import wide, winograd
 from condensers.errors import BadConfig
 from condensers.randomness import draw_normal, draw_uniform
 
@@ -79,7 +79,7 @@ class Network:
 
     @property
     def wide(self) -> bool:
-        """Whether its inner convolutions may be those of `winograd.py`, which go network by network."""
+        """Whether its features may be those of `wide.py`, which go network by network."""
         return self.kind == "convnet" and self.width >= winograd.FEWEST_CHANNELS
 
     @property
@@ -173,6 +173,8 @@ def classify(network: Network, parameters: Parameters, images: Tensor) -> Tensor
 def _embed_convnet(network: Network, parameters: Parameters, images: Tensor) -> Tensor:
     num_networks = parameters["head.bias"].shape[0]
     shown_to_all, batch = images.shape[0] == 1, images.shape[1]
+    if embeds_wide(network, images):
+        return _embed_one_by_one(network, parameters, images)
     # [networks, batch, channels, …] → [batch, networks·channels, …]: one grouped convolution for all networks.
     x = images[0] if shown_to_all else images.transpose(0, 1).flatten(1, 2)
     for block in range(network.depth):
@@ -191,6 +193,24 @@ def _embed_convnet(network: Network, parameters: Parameters, images: Tensor) -> 
         )
         x = average_pool(x.relu_())
     return x.reshape(batch, num_networks, -1).transpose(0, 1)
+
+
+def embeds_wide(network: Network, images: Tensor) -> bool:
+    """Whether features of images `[networks or 1, batch, …]` are computed by `wide.py`."""
+    return (
+        network.kind == "convnet"
+        and network.precision == "float32"
+        and wide.saves_time(images[0], width=network.width, depth=network.depth, padding=network.first_padding)
+    )
+
+
+def _embed_one_by_one(network: Network, parameters: Parameters, images: Tensor) -> Tensor:
+    found = []
+    for place in range(len(parameters["head.bias"])):
+        own = {name: value[place] for name, value in parameters.items()}
+        shown = images[0 if len(images) == 1 else place]
+        found.append(wide.embed_wide(own, shown, depth=network.depth, padding=network.first_padding))
+    return torch.stack(found)
 
 
 def convolve(
@@ -241,7 +261,7 @@ def average_pool(x: Tensor) -> Tensor:
     height, width = x.shape[-2:]
     if x.device.type != "cpu" or height % 2 or width % 2 or torch.compiler.is_compiling():
         return F.avg_pool2d(x, 2)
-    halved = x.reshape(-1, 2 * width) @ _quarters(width)
+    halved = x.reshape(-1, 2 * width) @ _quarters(width).to(x.dtype)
     return halved.view(*x.shape[:-2], height // 2, width // 2)
 
 

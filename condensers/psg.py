@@ -41,6 +41,7 @@ from condensers.networks import KINDS, Network, Parameters, chunk_size, classify
 from condensers.normalisation import NORMALISATIONS
 from condensers.pool import CondensedBatch
 from condensers.randomness import PublicRandomness
+from condensers.record_gradients import record_gradients
 from condensers.registry import Track, condenser
 from condensers.samples import BatchRequest
 from condensers.synthetic import Synthetic, optimise_generator, optimise_pixels
@@ -230,21 +231,6 @@ def match_private_gradients(
         labels=labels,
         initial_records=torch.full(labels.shape, -1, dtype=torch.int64, device=door.device),
     )
-
-
-def record_gradients(images: Tensor, labels: Tensor, *, network: Network, parameters: Parameters) -> Tensor:
-    """∇_θ ℓ(F(x_i; θ), y_i) of every record, `[records, dim]` or `[runs, records, dim]`, tensors in order of names.
-
-    Every record has a copy of its run's network, so that all gradients are one backward pass of a grouped convolution:
-    the same numbers as torch.func's vmap over grad, at up to twice its speed on a CPU.
-    """
-    per_run = labels.ndim == 2
-    copies = labels.shape[1] if per_run else len(labels)
-    images, targets = (images.flatten(0, 1), labels.flatten()) if per_run else (images, labels)
-    own = {name: value.repeat_interleave(copies, 0).requires_grad_() for name, value in parameters.items()}
-    loss = F.cross_entropy(classify(network, own, images.unsqueeze(1))[:, 0], targets, reduction="sum")
-    gradients = torch.autograd.grad(loss, list(own.values()))
-    return flatten_gradients(dict(zip(own, gradients, strict=True))).view(*labels.shape, -1)
 
 
 def sample_gradients(

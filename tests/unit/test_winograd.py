@@ -1,12 +1,10 @@
 """Convolutions by transformed tiles against torch's direct ones, in double precision."""
 
-import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 
 from condensers import winograd
-from condensers.networks import Network, classify, draw_parameters
 
 # Measured at most 8e-5 of the results' deviation over several draws (docs/performance.md); a wrong entry of a transform
 # changes results by their own size.
@@ -57,21 +55,6 @@ def test_images_of_a_batch_do_not_touch_each_other():
     torch.testing.assert_close(together[:16], winograd.convolve(images[:16], weight, bias), rtol=0, atol=1e-4)
 
 
-@pytest.mark.parametrize("num_networks", [1, 3])
-def test_a_wide_network_against_direct(num_networks, monkeypatch):
-    network = Network(kind="convnet", input_shape=(1, 28, 28), num_classes=10, width=64, depth=3)
-    generators = [np.random.default_rng(seed) for seed in range(num_networks)]
-    parameters = draw_parameters(network, generators, torch.device("cpu"))
-    images = torch.randn(num_networks, 16, 1, 28, 28, generator=torch.Generator().manual_seed(0))
-    used = []
-    convolve = winograd.convolve
-    monkeypatch.setattr(winograd, "convolve", lambda *of: used.append(1) or convolve(*of))
-    found = classify(network, parameters, images)
-    assert len(used) == 2 * num_networks  # the second and third blocks
-    monkeypatch.setattr(winograd, "saves_time", lambda *_: False)
-    torch.testing.assert_close(found, classify(network, parameters, images), rtol=0, atol=1e-5)
-
-
 @pytest.mark.parametrize(
     ("images", "weight"),
     [
@@ -84,20 +67,3 @@ def test_a_wide_network_against_direct(num_networks, monkeypatch):
 )
 def test_where_a_direct_convolution_is_kept(images, weight):
     assert not winograd.saves_time(images, weight)
-
-
-def test_mapped_over_networks_and_differentiated_against_direct(monkeypatch):
-    """As DC computes gradients: torch.func's vmap over grad."""
-    network = Network(kind="convnet", input_shape=(1, 16, 16), num_classes=3, width=64, depth=2)
-    parameters = draw_parameters(network, [np.random.default_rng(seed) for seed in range(2)], torch.device("cpu"))
-    images = torch.randn(2, 16, 1, 16, 16, generator=torch.Generator().manual_seed(0))
-
-    def loss(weights: dict[str, torch.Tensor], shown: torch.Tensor) -> torch.Tensor:
-        one = {name: value.unsqueeze(0) for name, value in weights.items()}
-        return classify(network, one, shown.unsqueeze(0)).logsumexp(-1).mean()
-
-    found = torch.func.vmap(torch.func.grad(loss))(parameters, images)
-    monkeypatch.setattr(winograd, "saves_time", lambda *_: False)
-    expected = torch.func.vmap(torch.func.grad(loss))(parameters, images)
-    for name, value in expected.items():
-        torch.testing.assert_close(found[name], value, rtol=0, atol=1e-4 * float(value.abs().max()) + 1e-6)

@@ -1,8 +1,9 @@
-"""What convolutions by transformed tiles save:  PYTHONPATH=. python tests/bench_winograd.py
+"""What the operations of wide networks save:  PYTHONPATH=. python tests/bench_wide.py
 
-Processor time per image of the papers' network (width 128, depth 3) on 28×28 images, directly and by tiles in turn, in
-one process with one thread: forwards, with gradients at the weights (training), and with that at the images
-(condensation). Then how far both are from a convolution in double precision.
+Processor time per image of the papers' network (width 128, depth 3) on 28×28 images, by torch's operations and by
+condensers/wide.py in turn, in one process with one thread: forwards, with gradients at the weights (training), with
+that at the images (condensation), with that of a gradient's norm (gradient matching), and with gradients at the weights
+for every record by itself. Then how far convolutions by tiles and torch's are from one in double precision.
 
 With `steps`: a step of methods at the settings of their papers instead, one set from 6000 records of noise.
 """
@@ -17,10 +18,11 @@ import torch
 import torch.nn.functional as F
 
 from audit.engine.allocator import keep_freed_memory
-from condensers import winograd
+from condensers import wide, winograd
 from condensers.networks import Network, classify, draw_parameters
 from condensers.pool import Pool
 from condensers.randomness import Randomness
+from condensers.record_gradients import record_gradients
 from condensers.registry import condense_runs, get_method
 
 ROUNDS = 5
@@ -33,15 +35,15 @@ def processor_seconds(work: Callable[[], object]) -> float:
 
 
 def in_turn(work: Callable[[], object], rounds: int) -> tuple[float, float]:
-    """Processor seconds of the fastest try, directly and by tiles."""
-    saves_time = winograd.saves_time
-    taken: dict[str, list[float]] = {"directly": [], "by tiles": []}
+    """Processor seconds of the fastest try, by torch's operations and by ours."""
+    ours = {wide: wide.saves_time, winograd: winograd.saves_time}
+    taken: dict[str, list[float]] = {"torch": [], "ours": []}
     for _ in range(rounds):
         for name, seconds in taken.items():
-            winograd.saves_time = saves_time if name == "by tiles" else lambda *_: False
+            for module, saves_time in ours.items():
+                module.saves_time = saves_time if name == "ours" else lambda *_, **__: False
             seconds.append(processor_seconds(work))
-    winograd.saves_time = saves_time
-    return min(taken["directly"]), min(taken["by tiles"])
+    return min(taken["torch"]), min(taken["ours"])
 
 
 def measure(batch: int) -> None:
@@ -61,12 +63,17 @@ def measure(batch: int) -> None:
     def condensation() -> None:
         torch.autograd.grad(classify(network, drawn, leaf).square().sum(), leaf)
 
-    for work in (forwards, training, condensation):
-        direct, tiles = (1e3 * seconds / batch for seconds in in_turn(work, ROUNDS))
-        print(
-            f"batch {batch}, {work.__name__}: {direct:.2f} ms, by tiles {tiles:.2f} ms: {direct / tiles:.2f}x",
-            flush=True,
-        )
+    def matching() -> None:
+        loss = F.cross_entropy(classify(network, own, leaf)[0], labels)
+        found = torch.autograd.grad(loss, list(own.values()), create_graph=True)
+        torch.autograd.grad(sum(each.square().sum() for each in found), leaf)
+
+    def records() -> None:
+        record_gradients(images[0], labels, network=network, parameters=drawn)
+
+    for work in (forwards, training, condensation, matching, records):
+        theirs, ours = (1e3 * seconds / batch for seconds in in_turn(work, ROUNDS))
+        print(f"batch {batch}, {work.__name__}: {theirs:.2f} ms, ours {ours:.2f} ms: {theirs / ours:.2f}x", flush=True)
 
 
 # A step has a network, a sample of every class and ten or fifty images per class; of PSG one batch of records and one
@@ -97,15 +104,15 @@ def steps() -> None:
                 randomness=Randomness(seed=0, runs=(0,)),
             )
 
-        direct, tiles = in_turn(step, 2)
-        print(f"{name}: {direct:.2f} s, by tiles {tiles:.2f} s: {direct / tiles:.2f}x", flush=True)
+        theirs, ours = in_turn(step, 2)
+        print(f"{name}: {theirs:.2f} s, ours {ours:.2f} s: {theirs / ours:.2f}x", flush=True)
 
 
 def compare() -> None:
     for side in (16, 8):
         images, weight = torch.randn(64, 128, side, side), torch.randn(128, 128, 3, 3)
         exact = F.conv2d(images.double(), weight.double(), padding=1)
-        found = {"directly": F.conv2d(images, weight, padding=1), "by tiles": winograd.convolve(images, weight)}
+        found = {"torch": F.conv2d(images, weight, padding=1), "by tiles": winograd.convolve(images, weight)}
         off = {name: ((value - exact).abs().max() / exact.std()).item() for name, value in found.items()}
         print(f"{side}×{side}: largest error over deviation", {name: f"{value:.0e}" for name, value in off.items()})
 
@@ -117,6 +124,6 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["steps"]:
         steps()
     else:
-        for batch in (32, 250):
+        for batch in (32, 64):
             measure(batch)
         compare()
