@@ -10,7 +10,8 @@ clips them anyway. The released code splits ε by hand (.8 for the sum kernel, .
 and adds up: `product_noise` is the ratio of the noise multipliers that this split gives, so that one number decides the
 cost of all releases, and the ledger composes them, which costs less.
 
-`adjacency="replace"` is as published (noise 2σ/n on the mean). Differs from the released code: as condensers/dp_merf.py.
+`adjacency="replace"` is as published (noise 2σ/n on the mean). What differs from the released code is what
+condensers/dp_merf.py says of its own.
 """
 
 from dataclasses import dataclass

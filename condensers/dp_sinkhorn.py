@@ -5,8 +5,9 @@ the gradient of the loss at the generated images: a function of the whole sample
 sensitivity 2C, with noise of 2σC. The rest of the way, through the generator, is post-processing. Settings of the
 released code's README (nv-tlabs/DP-Sinkhorn_code at 2571a60) for MNIST: σ = 1.1 (.9 on FashionMNIST), C = .5, batches
 of 50, cost "l1+l2" with m = 1, labels times 15, regularisation .05, semi-debiased by a fifth of the batch, Adam 1e-5
-with a weight decay of 1e-5 (sinkhorn_poisson.py), z of 16 uniform numbers in [0, 1], until ε = 10. The alternates that the debiasing takes are moved by the gradient of their own
-term, which no record has a part in: it is clipped to C and has no noise (sinkhorn_poisson.py, clip_img_grads_hook).
+with a weight decay of 1e-5 (sinkhorn_poisson.py), z of 16 uniform numbers in [0, 1], until ε = 10. The alternates that
+the debiasing takes are moved by the gradient of their own term, which no record has a part in: it is clipped to C and
+has no noise (sinkhorn_poisson.py, clip_img_grads_hook).
 
 `size="realised"` is as published: as many images are generated as the Poisson sample has records, so that the size of
 the released gradient tells the size of the sample, on which the amplification counts.
@@ -106,7 +107,7 @@ class DpSinkhornConfig(GeneratorConfig):
 
     @property
     def batches(self) -> tuple[int, ...]:
-        """The images, and the alternates that the debiasing takes, which the released code makes one after the other."""
+        """The images, and the alternates that the debiasing takes, which the released code makes in a second pass."""
         alternates = int(self.debias * self.num_generated)
         return (self.num_generated, alternates) if alternates else (self.num_generated,)
 

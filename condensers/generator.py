@@ -7,8 +7,9 @@
 - "mlp": one hidden layer of ReLU (Torkzadehmahani et al., DP-CGAN); fit for tables too.
 - "upsampling-bn", "mlp-bn" and "dcgan-bn": those with batch norm (condensers/batch_norm.py).
 
-The output is squashed by tanh to the pool's [−1, 1]. "dcgan" and "mlp" are squashed to [0, 1] in the released codes,
-and not at all as PSG's prior; so are "upsampling-bn" and "mlp-bn", which is tanh of half the output in [−1, 1].
+The output of "dcgan", "mlp" and "dcgan-bn" is squashed by tanh to the pool's [−1, 1]; GS-WGAN and DP-CGAN squash to
+[0, 1], PSG's prior has no squashing. That of "upsampling-bn" and "mlp-bn" is squashed by a sigmoid, as in their
+released codes, which is tanh(x/2) on [−1, 1].
 Codes are public and the same in all runs, so that all runs are one grouped convolution.
 """
 
