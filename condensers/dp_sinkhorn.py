@@ -137,7 +137,8 @@ def condense_dp_sinkhorn(
     for step in track("condense", config.iterations, state):
         labels = studio.labels(step, count)
         codes = torch.cat([studio.codes(step, labels), studio.codes(step, labels[:alternates], "alternate codes")])
-        made = studio.images(state, codes).flatten(2)
+        traced = studio.traced_images(state, codes)
+        made = traced[1].detach().flatten(2)
         all_labels = torch.cat([labels, labels[:alternates]])
 
         def vector(
@@ -161,7 +162,7 @@ def condense_dp_sinkhorn(
         at_alternates = alternates_gradient(config, made, all_labels, sizes)
         public = clip_vectors(at_alternates.flatten(1), config.clip).view_as(at_alternates)
         through = torch.cat([gradient, public], 1).view(door.num_runs, -1, *door.input_shape)
-        studio.move_along(state, codes, through, step, weight_decay=config.weight_decay)
+        studio.move_along(state, traced, through, step, weight_decay=config.weight_decay)
     return studio.released(studio.weights(state))
 
 

@@ -145,18 +145,22 @@ class Studio:
         for prefix, values in zip((GENERATOR, FIRST, SECOND), moved, strict=True):
             state.update(named(prefix, values))
 
+    def traced_images(self, state: State, codes: Tensor) -> tuple[Parameters, Tensor]:
+        """Images with the weights that they can be differentiated by, for `move_along`."""
+        own = self.leaves(state)
+        return own, generate(self.generator, own, codes, self.config.batches)
+
     def move_along(
         self,
         state: State,
-        codes: Tensor,
+        traced: tuple[Parameters, Tensor],
         at_images: Tensor,
         step: int,
         moments: tuple[float, float] = MOMENTS,
         weight_decay: float = 0.0,
     ) -> None:
-        """A step along a gradient at the generated images, `[runs, images, …]`."""
-        own = self.leaves(state)
-        made = generate(self.generator, own, codes, self.config.batches)
+        """A step along a gradient at the images of `traced_images`, `[runs, images, …]`."""
+        own, made = traced
         gradients = torch.autograd.grad(made, list(own.values()), at_images)
         found = dict(zip(own, gradients, strict=True))
         self.move(state, found, step, moments=moments, weight_decay=weight_decay)
