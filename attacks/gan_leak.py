@@ -79,11 +79,11 @@ def reconstruct(
     starts = draw_normal(stream, (len(images), config.starts, generator.latent), images.device)
     eye = torch.eye(generator.num_classes, device=images.device)
     signals = []
-    runs = len(generators.parameters["first.bias"])
+    runs = len(generators.parameters["first.weight"])
     for first in range(0, runs, GENERATORS_AT_ONCE):
         own = {name: value[first : first + GENERATORS_AT_ONCE] for name, value in generators.parameters.items()}
         part = Generators(generator=generator, parameters=own)
-        size = max(1, CODES_AT_ONCE[config.distance] // (len(own["first.bias"]) * config.starts))
+        size = max(1, CODES_AT_ONCE[config.distance] // (len(own["first.weight"]) * config.starts))
         pieces = [
             _distances(part, images[start : start + size], eye[labels[start : start + size]],
                        starts[start : start + size], config.steps, metric)
@@ -97,7 +97,7 @@ def _distances(
     part: Generators, images: Tensor, classes: Tensor, starts: Tensor, steps: int, metric: Perceptual | None
 ) -> Tensor:
     """The smallest distance of each record over its starts, `[runs, records]`."""
-    runs, (records, count) = len(part.parameters["first.bias"]), starts.shape[:2]
+    runs, (records, count) = len(part.parameters["first.weight"]), starts.shape[:2]
     codes = starts.flatten(0, 1).expand(runs, -1, -1).flatten(0, 1)
     known = classes.repeat_interleave(count, 0).expand(runs, -1, -1)
     with torch.no_grad():

@@ -28,10 +28,10 @@ def draw_discriminator(
     }
 
 
-def with_labels(images: Tensor, labels: Tensor, num_classes: int) -> Tensor:
-    """Images `[learners, k, …]` flat, beside their labels `[learners, k]`, one-hot."""
+def with_labels(images: Tensor, labels: Tensor, num_classes: int, weight: float = 1.0) -> Tensor:
+    """Images `[learners, k, …]` flat, beside their labels `[learners, k]`, one-hot times a weight."""
     flat = images.flatten(2)
-    return torch.cat([flat, F.one_hot(labels, num_classes).to(flat.dtype)], 2)
+    return torch.cat([flat, weight * F.one_hot(labels, num_classes).to(flat.dtype)], 2)
 
 
 def discriminate(parameters: Parameters, inputs: Tensor) -> Tensor:

@@ -10,8 +10,8 @@ clips them anyway. The released code splits ε by hand (.8 for the sum kernel, .
 and adds up: `product_noise` is the ratio of the noise multipliers that this split gives, so that one number decides the
 cost of all releases, and the ledger composes them, which costs less.
 
-`adjacency="replace"` is as published (noise 2σ/n on the mean). Differs from the released code: the generator (see
-condensers/dp_merf.py).
+`adjacency="replace"` is as published (noise 2σ/n on the mean). What differs from the released code is what
+condensers/dp_merf.py says of its own.
 """
 
 from dataclasses import dataclass
@@ -76,6 +76,8 @@ class DpHpConfig(GeneratorConfig):
     adjacency: str = "add-or-remove"
     epochs: int = 10
     decay: float = 0.9
+    generator: str = "upsampling-bn"
+    generator_width: int = 500
     latent: int = 5
     batch_generated: int = 200
     batch: int = 1

@@ -8,8 +8,8 @@ e4ae72d, code_balanced (`mnist_sr_gen.py`, `rff_mmd_approx.py`).
 is public. Its accounting is right, and loose: it goes by Rényi's bound where the Gaussian mechanism has a closed form.
 The default is about adding or removing a record, like the other methods here; the noise is then σ on the sum.
 
-Differs from the released code: the generator (condensers/generator.py; theirs has batch norm and upsampling), of which
-the preset "paper" takes the hidden layer alone, and its labels, of which a batch holds as many of each class.
+Differs from the released code: a batch holds as many labels of each class, where theirs are drawn at random, and batch
+norm has other fixed statistics in the release (condensers/batch_norm.py).
 """
 
 from dataclasses import dataclass
@@ -67,6 +67,8 @@ class DpMerfConfig(GeneratorConfig):
     adjacency: str = "add-or-remove"
     epochs: int = 5
     decay: float = 0.9
+    generator: str = "upsampling-bn"
+    generator_width: int = 200
     latent: int = 5
     batch: int = 1
 

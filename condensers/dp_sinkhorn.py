@@ -4,15 +4,17 @@ A generator is trained on the Sinkhorn loss between its images and a Poisson sam
 the gradient of the loss at the generated images: a function of the whole sample, clipped as one vector to C, of
 sensitivity 2C, with noise of 2σC. The rest of the way, through the generator, is post-processing. Settings of the
 released code's README (nv-tlabs/DP-Sinkhorn_code at 2571a60) for MNIST: σ = 1.1 (.9 on FashionMNIST), C = .5, batches
-of 50, cost "l1+l2" with m = 1, labels times 15, regularisation .05, semi-debiased by a fifth of the batch, Adam 1e-5,
-z of 16 uniform numbers, until ε = 10. The alternates that the debiasing takes are moved by the gradient of their own
-term, which no record has a part in: it is clipped to C and has no noise (sinkhorn_poisson.py, clip_img_grads_hook).
+of 50, cost "l1+l2" with m = 1, labels times 15, regularisation .05, semi-debiased by a fifth of the batch, Adam 1e-5
+with a weight decay of 1e-5 (sinkhorn_poisson.py), z of 16 uniform numbers in [0, 1], until ε = 10. The alternates that
+the debiasing takes are moved by the gradient of their own term, which no record has a part in: it is clipped to C and
+has no noise (sinkhorn_poisson.py, clip_img_grads_hook).
 
 `size="realised"` is as published: as many images are generated as the Poisson sample has records, so that the size of
 the released gradient tells the size of the sample, on which the amplification counts.
 
-Differs from the released code: the generator (theirs has batch norm), balanced labels, z in [−1, 1] instead of [0, 1],
-and Adam without its weight decay of 1e-5.
+Differs from the released code: labels are balanced, and batch norm has other fixed statistics in the release
+(condensers/batch_norm.py). With `size="realised"` images beyond the size of the sample are made too: they take part in
+the statistics of batch norm, and in nothing else.
 """
 
 from dataclasses import dataclass
@@ -44,6 +46,8 @@ PRESETS: dict[str, dict[str, Any]] = {
         "generator": "mlp",
         "generator_width": 100,
         "generator_learning_rate": 5e-3,
+        "latent_kind": "uniform",
+        "weight_decay": 0.0,
         "sinkhorn_iterations": 20,
     },
     "worst-case": {
@@ -54,6 +58,8 @@ PRESETS: dict[str, dict[str, Any]] = {
         "generator": "mlp",
         "generator_width": 2,
         "latent": 2,
+        "latent_kind": "uniform",
+        "weight_decay": 0.0,
         "sinkhorn_iterations": 5,
     },
 }
@@ -70,9 +76,11 @@ class DpSinkhornConfig(GeneratorConfig):
     batch_generated: int = 50
     clip: float = 0.5
     noise_multiplier: float = 1.1
+    generator: str = "dcgan-bn"
     latent: int = 16
-    latent_kind: str = "uniform"
+    latent_kind: str = "unit"
     generator_learning_rate: float = 1e-5
+    weight_decay: float = 1e-5
     mixture: float = 1.0
     label_weight: float = 15.0
     regularisation: float = 0.05
@@ -88,6 +96,7 @@ class DpSinkhornConfig(GeneratorConfig):
             self,
             at_least_one=("sinkhorn_iterations",),
             positive=("clip", "regularisation", "label_weight"),
+            not_negative=("weight_decay",),
             below_one=("debias",),
         )
 
@@ -95,6 +104,12 @@ class DpSinkhornConfig(GeneratorConfig):
     def num_generated(self) -> int:
         """Of a step; where the sample decides, as many as it has but with negligible probability (six deviations)."""
         return self.batch + ceil(6 * sqrt(self.batch)) if self.size == "realised" else self.batch_generated
+
+    @property
+    def batches(self) -> tuple[int, ...]:
+        """The images, and the alternates that the debiasing takes, which the released code makes in a second pass."""
+        alternates = int(self.debias * self.num_generated)
+        return (self.num_generated, alternates) if alternates else (self.num_generated,)
 
     @property
     def label_gap(self) -> float:
@@ -117,12 +132,13 @@ def condense_dp_sinkhorn(
     generator = config.shape(door.input_shape, door.num_classes)
     studio = Studio(generator=generator, config=config, randomness=randomness, runs=door.num_runs, device=door.device)
     count, pixels = config.num_generated, prod(door.input_shape)
-    alternates = int(config.debias * count)
+    alternates = sum(config.batches) - count
     state = studio.start()
     for step in track("condense", config.iterations, state):
         labels = studio.labels(step, count)
         codes = torch.cat([studio.codes(step, labels), studio.codes(step, labels[:alternates], "alternate codes")])
-        made = studio.images(state, codes).flatten(2)
+        traced = studio.traced_images(state, codes)
+        made = traced[1].detach().flatten(2)
         all_labels = torch.cat([labels, labels[:alternates]])
 
         def vector(
@@ -146,7 +162,7 @@ def condense_dp_sinkhorn(
         at_alternates = alternates_gradient(config, made, all_labels, sizes)
         public = clip_vectors(at_alternates.flatten(1), config.clip).view_as(at_alternates)
         through = torch.cat([gradient, public], 1).view(door.num_runs, -1, *door.input_shape)
-        studio.move_along(state, codes, through, step)
+        studio.move_along(state, traced, through, step, weight_decay=config.weight_decay)
     return studio.released(studio.weights(state))
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from condensers.batch_norm import batch_statistics
 from condensers.errors import BadConfig
 from condensers.fields import check_choice, check_numbers
 from condensers.generator import KINDS as GENERATORS
@@ -31,6 +32,7 @@ from condensers.randomness import PublicRandomness, Randomness
 
 State = dict[str, Tensor]
 GENERATOR, FIRST, SECOND = "generator", "first moment", "second moment"
+BATCHES_FOR_STATISTICS = 20  # a running average with torch's momentum of .1 has the weight of 19 batches
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,15 +63,26 @@ class GeneratorConfig:
             positive=("generator_learning_rate",),
         )
 
+    @property
+    def batches(self) -> tuple[int, ...]:
+        """Sizes of the batches of images that are made, and normalised, per step."""
+        return (self.batch_generated,)
+
     def shape(self, input_shape: tuple[int, ...], num_classes: int) -> Generator:
         """The generator that makes such records."""
-        return Generator(
+        found = Generator(
             input_shape=input_shape,
             num_classes=num_classes,
             latent=self.latent,
             width=self.generator_width,
             kind=self.generator,
         )
+        if found.normed and min(self.batches) < 2:
+            raise BadConfig(
+                f"generator={self.generator}: batch norm needs batches of 2 images or more, not {min(self.batches)}; "
+                "raise batch_generated"
+            )
+        return found
 
 
 def check_generator(config: object, input_shape: tuple[int, ...], num_classes: int) -> None:
@@ -109,7 +122,7 @@ class Studio:
 
     def images(self, state: State, codes: Tensor) -> Tensor:
         with torch.no_grad():
-            return generate(self.generator, self.weights(state), codes)
+            return generate(self.generator, self.weights(state), codes, self.config.batches)
 
     def leaves(self, state: State) -> Parameters:
         return {name: value.detach().requires_grad_() for name, value in self.weights(state).items()}
@@ -121,26 +134,41 @@ class Studio:
         step: int,
         learning_rate: float | None = None,
         moments: tuple[float, float] = MOMENTS,
+        weight_decay: float = 0.0,
     ) -> None:
         """Adam; `step` is counted from 0."""
         rate = self.config.generator_learning_rate if learning_rate is None else learning_rate
         moved = adam_step(
             self.weights(state), under(FIRST, state), under(SECOND, state), gradients, step=step + 1,
-            learning_rate=rate, moments=moments,
+            learning_rate=rate, moments=moments, weight_decay=weight_decay,
         )  # fmt: skip
         for prefix, values in zip((GENERATOR, FIRST, SECOND), moved, strict=True):
             state.update(named(prefix, values))
 
-    def move_along(
-        self, state: State, codes: Tensor, at_images: Tensor, step: int, moments: tuple[float, float] = MOMENTS
-    ) -> None:
-        """A step along a gradient at the generated images, `[runs, images, …]`."""
+    def traced_images(self, state: State, codes: Tensor) -> tuple[Parameters, Tensor]:
+        """Images with the weights that they can be differentiated by, for `move_along`."""
         own = self.leaves(state)
-        gradients = torch.autograd.grad(generate(self.generator, own, codes), list(own.values()), at_images)
-        self.move(state, dict(zip(own, gradients, strict=True)), step, moments=moments)
+        return own, generate(self.generator, own, codes, self.config.batches)
+
+    def move_along(
+        self,
+        state: State,
+        traced: tuple[Parameters, Tensor],
+        at_images: Tensor,
+        step: int,
+        moments: tuple[float, float] = MOMENTS,
+        weight_decay: float = 0.0,
+    ) -> None:
+        """A step along a gradient at the images of `traced_images`, `[runs, images, …]`."""
+        own, made = traced
+        gradients = torch.autograd.grad(made, list(own.values()), at_images)
+        found = dict(zip(own, gradients, strict=True))
+        self.move(state, found, step, moments=moments, weight_decay=weight_decay)
 
     def released(self, weights: Parameters) -> CondensedBatch:
         """The generators, and the set that is sampled from each."""
+        if self.generator.normed:
+            weights = {**weights, **self.statistics(weights)}
         labels = balanced_labels(self.generator.num_classes, self.config.ipc, self.runs, self.device)
         codes = self.codes(0, labels[0], "released codes")
         with torch.no_grad():
@@ -151,3 +179,12 @@ class Studio:
             initial_records=torch.full(labels.shape, -1, dtype=torch.int64, device=self.device),
             generators=Generators(generator=self.generator, parameters=weights),
         )
+
+    def statistics(self, weights: Parameters) -> Parameters:
+        """What batch norms of released generators subtract and divide by: averages over batches of public codes."""
+        found = []
+        for number in range(BATCHES_FOR_STATISTICS):
+            labels = self.labels(number, self.config.batches[0])
+            codes = self.codes(number, labels, "codes for statistics")
+            found.append(batch_statistics(self.generator, weights, codes))
+        return {name: torch.stack([each[name] for each in found]).mean(0) for name in found[0]}

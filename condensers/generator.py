@@ -5,8 +5,11 @@
   of stride 2), cropped after the first, ReLU and pixel norm before each. There is no batch norm. That is for 28×28
   pixels; smaller images start from 2×2 with kernels 3, 3 and 4, larger ones crop later.
 - "mlp": one hidden layer of ReLU (Torkzadehmahani et al., DP-CGAN); fit for tables too.
+- "upsampling-bn", "mlp-bn" and "dcgan-bn": those with batch norm (condensers/batch_norm.py).
 
-The output is squashed by tanh to the pool's [−1, 1], where the released codes squash to [0, 1]; PSG's prior has none.
+The output of "dcgan", "mlp" and "dcgan-bn" is squashed by tanh to the pool's [−1, 1]; GS-WGAN and DP-CGAN squash to
+[0, 1], PSG's prior has no squashing. That of "upsampling-bn" and "mlp-bn" is squashed by a sigmoid, as in their
+released codes, which is tanh(x/2) on [−1, 1].
 Codes are public and the same in all runs, so that all runs are one grouped convolution.
 """
 
@@ -19,12 +22,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from condensers.batch_norm import KINDS as NORMED
+from condensers.batch_norm import draw_normed, generate_normed
 from condensers.errors import BadConfig
 from condensers.networks import Parameters
 from condensers.randomness import draw_normal, draw_uniform
 
-KINDS = ("dcgan", "mlp")
-LATENTS = ("normal", "uniform", "bernoulli")
+KINDS = ("dcgan", "mlp", *NORMED)
+FOR_TABLES = {"dcgan": "mlp", "upsampling-bn": "mlp-bn", "dcgan-bn": "mlp-bn"}  # instead of those that make images
+LATENTS = ("normal", "uniform", "unit", "bernoulli")
 MOMENTS, SMALLEST = (0.9, 0.999), 1e-8  # Adam: Kingma & Ba, arXiv:1412.6980, Algorithm 1
 PIXEL_NORM = 1e-8
 LEAST_FOR_LARGE_KERNELS = 16  # pixels
@@ -44,8 +50,16 @@ class Generator:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise BadConfig(f"generator={self.kind!r} is not one of {', '.join(KINDS)}")
-        if self.kind == "dcgan" and len(self.input_shape) != 3:
-            raise BadConfig("generator=dcgan: it makes images, which do not fit records of a table; use generator=mlp")
+        if self.kind in FOR_TABLES and len(self.input_shape) != 3:
+            raise BadConfig(
+                f"generator={self.kind}: it makes images, which do not fit records of a table; "
+                f"use generator={FOR_TABLES[self.kind]}"
+            )
+
+    @property
+    def normed(self) -> bool:
+        """Whether it has batch norm."""
+        return self.kind in NORMED
 
     @property
     def num_codes(self) -> int:
@@ -92,6 +106,8 @@ def draw_generator(generator: Generator, stream: np.random.Generator, device: to
     def uniform(shape: tuple[int, ...], fan_in: int) -> Tensor:
         return (2 * draw_uniform(stream, (1, *shape), device) - 1) / sqrt(fan_in)
 
+    if generator.normed:
+        return draw_normed(generator, stream, device)
     codes, width = generator.num_codes, generator.width
     if generator.kind == "mlp":
         size = prod(generator.input_shape)
@@ -111,20 +127,33 @@ def draw_generator(generator: Generator, stream: np.random.Generator, device: to
 
 
 def draw_codes(generator: Generator, labels: Tensor, stream: np.random.Generator, kind: str = "normal") -> Tensor:
-    """(z_i, one-hot y_i) `[images, latent + classes]`."""
+    """(z_i, one-hot y_i) `[images, latent + classes]`; "uniform" is z in [−1, 1], "unit" in [0, 1]."""
     shape = (len(labels), generator.latent)
     if kind == "normal":
         latent = draw_normal(stream, shape, labels.device)
     else:
         latent = draw_uniform(stream, shape, labels.device)
-        latent = 2 * latent - 1 if kind == "uniform" else (latent < 0.5).to(latent)
+        if kind == "uniform":
+            latent = 2 * latent - 1
+        elif kind == "bernoulli":
+            latent = (latent < 0.5).to(latent)
     return torch.cat([latent, F.one_hot(labels, generator.num_classes).to(latent)], 1)
 
 
-def generate(generator: Generator, parameters: Parameters, codes: Tensor) -> Tensor:
-    """G(z, y; φ): images `[runs, images, …]`, of codes that all runs share, or `[runs, images, codes]` of their own."""
-    runs = len(parameters["first.bias"])
+def generate(
+    generator: Generator, parameters: Parameters, codes: Tensor, batches: Sequence[int] | None = None
+) -> Tensor:
+    """G(z, y; φ): images `[runs, images, …]`, of codes that all runs share, or `[runs, images, codes]` of their own.
+
+    `batches` are the sizes of the batches that the codes consist of, where they are more than one; for batch norm.
+    """
+    runs = len(parameters["first.weight"])
     shared = codes.expand(runs, *codes.shape) if codes.ndim == 2 else codes
+    if generator.normed:
+        x = generate_normed(generator, parameters, shared, batches)
+        if generator.squashed:
+            x = x.tanh() if generator.kind == "dcgan-bn" else (x / 2).tanh()
+        return x
     x = torch.baddbmm(parameters["first.bias"].unsqueeze(1), shared, parameters["first.weight"])
     if generator.kind == "mlp":
         x = torch.baddbmm(parameters["last.bias"].unsqueeze(1), x.relu(), parameters["last.weight"])
@@ -158,8 +187,11 @@ def adam_step(
     step: int,
     learning_rate: float,
     moments: tuple[float, float] = MOMENTS,
+    weight_decay: float = 0.0,
 ) -> tuple[Parameters, Parameters, Parameters]:
-    """One step of Adam, `step` counted from 1: the next weights and moments."""
+    """One step of Adam, `step` counted from 1: the next weights and moments. The decay is a part of the gradient."""
+    if weight_decay:
+        gradients = {name: value.add(parameters[name], alpha=weight_decay) for name, value in gradients.items()}
     decay_first, decay_second = moments
     # The weights of all runs are larger than a cache: as few passes over them as the formulas allow.
     first = {name: first[name].lerp(gradients[name], 1 - decay_first) for name in gradients}

@@ -133,7 +133,8 @@ def condense_gs_wgan(door: Door, config: GsWganConfig, *, randomness: PublicRand
     for step in track("condense", config.iterations, state):
         labels = studio.labels(step, config.batch_generated)
         codes = studio.codes(step, labels)
-        made = studio.images(state, codes)
+        traced = studio.traced_images(state, codes)
+        made = traced[1].detach()
 
         def learn(
             learners: Parameters, images: Tensor, own: Tensor, present: Tensor, made: Tensor = made, step: int = step
@@ -157,7 +158,7 @@ def condense_gs_wgan(door: Door, config: GsWganConfig, *, randomness: PublicRand
             noise_multiplier=config.noise_multiplier,
             apart=config.accounting == "apart",
         )
-        studio.move_along(state, codes, noisy.view_as(made) / config.batch_generated, step, MOMENTS)
+        studio.move_along(state, traced, noisy.view_as(made) / config.batch_generated, step, MOMENTS)
         kept = min(1 - 1 / (step + 1), config.average)  # `exp_mov_avg`
         now, before = under(GENERATOR, state), under("average", state)
         state.update(named("average", {name: kept * before[name] + (1 - kept) * now[name] for name in now}))
