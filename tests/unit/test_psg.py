@@ -306,7 +306,7 @@ def test_memory_does_not_grow_with_the_number_of_releases(small_pool, small_memb
 
     config = PsgConfig(**{**SMALL, "iterations": 5}, prior=prior, generator_width=3)
     condense("psg", small_pool, small_members, config, [count_numbers])
-    assert held[0] == held[1] > 0
+    assert held[0] >= held[1] > 0  # what other tests left behind may be freed in between
 
 
 @pytest.mark.parametrize(
