@@ -5,33 +5,23 @@ condensers/wide.py in turn, in one process with one thread: forwards, with gradi
 that at the images (condensation), with that of a gradient's norm (gradient matching), and with gradients at the weights
 for every record by itself. Then how far convolutions by tiles and torch's are from one in double precision.
 
-With `steps`: a step of methods at the settings of their papers instead, one set from 6000 records of noise.
+With `steps`: a step of methods instead, as in tests/bench_steps.py.
 """
 
 import sys
-import time
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from bench_steps import STEPS, processor_seconds, step_of
 
 from audit.engine.allocator import keep_freed_memory
 from condensers import wide, winograd
 from condensers.networks import Network, classify, draw_parameters
-from condensers.pool import Pool
-from condensers.randomness import Randomness
 from condensers.record_gradients import record_gradients
-from condensers.registry import condense_runs, get_method
 
 ROUNDS = 5
-
-
-def processor_seconds(work: Callable[[], object]) -> float:
-    start = time.process_time()
-    work()
-    return time.process_time() - start
 
 
 def in_turn(work: Callable[[], object], rounds: int) -> tuple[float, float]:
@@ -76,35 +66,9 @@ def measure(batch: int) -> None:
         print(f"batch {batch}, {work.__name__}: {theirs:.2f} ms, ours {ours:.2f} ms: {theirs / ours:.2f}x", flush=True)
 
 
-# A step has a network, a sample of every class and ten or fifty images per class; of PSG one batch of records and one
-# step of the images.
-STEPS = {
-    "dm": {"ipc": 10, "iterations": 1},
-    "dsa": {"ipc": 10, "iterations": 1, "loops": "1x1"},
-    "ndpdc": {"ipc": 50, "iterations": 1},
-    "psg": {"ipc": 10, "iterations": 1, "outer": 1, "batches": 1},
-    "dosser": {"ipc": 10, "iterations": 1, "optimisation_steps": 2, "auxiliary_images": 600},
-}
-
-
 def steps() -> None:
-    images = torch.randn(6000, 1, 28, 28).clamp(-1, 1)
-    pool = Pool(name="noise", images=images, labels=torch.arange(6000) // 600, num_classes=10)
-    members = torch.ones(1, 6000, dtype=torch.bool)
-    for name, settings in STEPS.items():
-        method = get_method(name)
-
-        def step(method: Any = method, settings: dict[str, Any] = settings) -> None:
-            condense_runs(
-                method,
-                pool,
-                members,
-                method.config(**settings),
-                class_sizes=(600.0,) * 10,
-                randomness=Randomness(seed=0, runs=(0,)),
-            )
-
-        theirs, ours = in_turn(step, 2)
+    for name in STEPS:
+        theirs, ours = in_turn(step_of(name), 2)
         print(f"{name}: {theirs:.2f} s, ours {ours:.2f} s: {theirs / ours:.2f}x", flush=True)
 
 
