@@ -83,7 +83,7 @@ def _first_block(images: Tensor, weight: Tensor, scale: Tensor, shift: Tensor, p
     patches = patches - patches.mean(2, keepdim=True)
     rows = weight.flatten(-3).transpose(-1, -2)
     covariance = torch.bmm(patches, patches.transpose(1, 2)) / (height * width)
-    variance = (torch.matmul(covariance, rows) * rows).sum(1)
+    variance = (torch.matmul(covariance, rows) * rows).sum(1).clamp(min=0)  # below 0 by rounding only
     weights = rows * (scale * (variance + SMALLEST_VARIANCE).rsqrt() / POOLED).unsqueeze(1)
     # The shift is the weight of a patch's last value, a one.
     weights = torch.cat([weights, (shift / POOLED).expand(len(images), -1).unsqueeze(1)], 1)

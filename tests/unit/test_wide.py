@@ -99,6 +99,15 @@ def test_parts_of_any_size_give_the_same(values_at_once, monkeypatch):
         torch.testing.assert_close(after[name], value, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("value", [0.0, 1.0, -300.0])
+def test_blank_and_bright_images_against_torch(value):
+    network, parameters = drawn((1, 28, 28), 3)
+    images = torch.full((1, 16, 1, 28, 28), value)
+    images[:, 8:, :, ::2] *= 2
+    expected = classify(network, exactly(parameters), images.double())
+    assert distance(classify(network, parameters, images), expected) < TOLERANCE
+
+
 def test_images_of_a_batch_do_not_touch_each_other():
     network, parameters = drawn((1, 28, 28), 3)
     images = images_of((1, 28, 28), num=40)
