@@ -65,7 +65,7 @@ def _format_one(found: dict[str, Any]) -> str:
             lines += _wrapped(f"  {row['setting']} = {row['value']}{condition}", row["source"])
         rest = [name for name in defaults if name not in {row["setting"] for row in rows}]
         if rest and preset != "worst-case":
-            text = "  not in a paper, defaults of this code: " + ", ".join(_default(n, defaults[n]) for n in rest)
+            text = "  no source is recorded for these defaults: " + ", ".join(_default(n, defaults[n]) for n in rest)
             lines += textwrap.wrap(text, WIDTH, subsequent_indent="    ")
     if found["open"]:
         lines += ["", "LEFT OPEN BY THE PAPERS"]
