@@ -57,19 +57,15 @@ def _by_products(images: Tensor, labels: Tensor, network: Network, parameters: P
     )
     loss = F.cross_entropy(logits[:, 0], labels, reduction="sum")
     wanted = [*copied.values(), *(results for _, results in convolutions)]
-    at_copied, at_results = _divided(torch.autograd.grad(loss, wanted), len(copied))
-    found = dict(zip(copied, at_copied, strict=True))
-    for name, (went_in, _), gradient in zip(inner, convolutions, at_results, strict=True):
+    gradients = torch.autograd.grad(loss, wanted)
+    found = dict(zip(copied, gradients, strict=False))  # those of the convolutions' results come after
+    for name, (went_in, _), gradient in zip(inner, convolutions, gradients[len(copied) :], strict=True):
         found[name] = _at_kernels(went_in.detach(), gradient)
     sizes = [parameters[name][0].numel() for name in sorted(parameters)]
     vectors = images.new_empty(len(images), sum(sizes))
     for name, part in zip(sorted(parameters), vectors.split(sizes, 1), strict=True):
         part.unflatten(1, found[name].shape[1:]).copy_(found[name])
     return vectors
-
-
-def _divided(values: tuple[Tensor, ...], count: int) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
-    return values[:count], values[count:]
 
 
 def _at_kernels(went_in: Tensor, gradient: Tensor) -> Tensor:
