@@ -13,8 +13,12 @@ First weights are torch's default, as there. Images end at 4 times the first hei
 pixels start from 8×8; the released codes have other networks for them (`ConvCondGenSVHN`, average pooling).
 
 A batch is normalised by its own statistics in training. Released generators have fixed statistics among their
-parameters ("norm0.mean", …): averages over batches of public codes under the last weights, where the released codes
-keep a running average of what they met in training.
+parameters ("norm0.mean", …): averages over batches of public codes under the last weights, so that an image does not
+depend on its batch. The released codes of DP-MERF and DP-HP keep a running average of what they met in training; that
+of DP-Sinkhorn (finalize_result.py, load_checkpoint_for_eval) normalises every generated batch by itself.
+
+A bias before a batch norm has no effect, and a gradient of zero but for rounding, which Adam would take for a
+direction: here it keeps its first value.
 """
 
 from collections.abc import Callable, Sequence
@@ -129,10 +133,11 @@ def _forward(generator: "Generator", parameters: Parameters, codes: Tensor, norm
     """`norm` normalises `[images, runs · features, …]`, so that every run has statistics of its own."""
     runs, count = codes.shape[:2]
 
-    def linear(x: Tensor, name: str) -> Tensor:
-        bias = parameters.get(f"{name}.bias")
-        weight = parameters[f"{name}.weight"]
-        return torch.bmm(x, weight) if bias is None else torch.baddbmm(bias.unsqueeze(1), x, weight)
+    def linear_before_norm(x: Tensor, name: str) -> Tensor:
+        weight, bias = parameters[f"{name}.weight"], parameters.get(f"{name}.bias")
+        if bias is None:
+            return torch.bmm(x, weight)
+        return torch.baddbmm((bias.detach() + 0 * bias).unsqueeze(1), x, weight)
 
     def convolve(x: Tensor, name: str) -> Tensor:
         weight, bias = (parameters[f"{name}.{part}"].flatten(0, 1) for part in ("weight", "bias"))
@@ -143,7 +148,7 @@ def _forward(generator: "Generator", parameters: Parameters, codes: Tensor, norm
 
     if generator.kind == "dcgan-bn":
         latent, labels = codes[..., : generator.latent], codes[..., generator.latent :]
-        x = linear(torch.cat([latent, labels @ parameters["labels.weight"]], 2), "first")
+        x = linear_before_norm(torch.cat([latent, labels @ parameters["labels.weight"]], 2), "first")
         x = x.transpose(0, 1).reshape(count, runs * 4 * generator.width, *_first_size(generator))
         x = F.leaky_relu(norm(x, 0), SLOPE)
         for block in range(2):
@@ -153,10 +158,11 @@ def _forward(generator: "Generator", parameters: Parameters, codes: Tensor, norm
             x = F.leaky_relu(norm(x, block + 1), SLOPE)
         x = convolve(x, "last")
     else:
-        x = normed_features(linear(codes, "first"), 0).relu()
-        x = normed_features(linear(x.view(count, runs, -1).transpose(0, 1), "second"), 1)
+        x = normed_features(linear_before_norm(codes, "first"), 0).relu()
+        x = normed_features(linear_before_norm(x.view(count, runs, -1).transpose(0, 1), "second"), 1)
         if generator.kind == "mlp-bn":
-            x = linear(x.relu().view(count, runs, -1).transpose(0, 1), "last")
+            x = x.relu().view(count, runs, -1).transpose(0, 1)
+            x = torch.baddbmm(parameters["last.bias"].unsqueeze(1), x, parameters["last.weight"])
             return x.view(runs, count, *generator.input_shape)
         x = _doubled(x.view(count, runs * CHANNELS[0], *_first_size(generator)))
         x = convolve(_doubled(convolve(x, "conv0").relu()), "conv1")

@@ -12,9 +12,9 @@ has no noise (sinkhorn_poisson.py, clip_img_grads_hook).
 `size="realised"` is as published: as many images are generated as the Poisson sample has records, so that the size of
 the released gradient tells the size of the sample, on which the amplification counts.
 
-Differs from the released code: labels are balanced, and batch norm has other fixed statistics in the release
-(condensers/batch_norm.py). With `size="realised"` images beyond the size of the sample are made too: they take part in
-the statistics of batch norm, and in nothing else.
+Differs from the released code: labels are balanced, and batch norm has fixed statistics in the release
+(condensers/batch_norm.py). With `size="realised"` images and alternates beyond the size of the sample are made too:
+they take part in the statistics of batch norm, and in nothing else.
 """
 
 from dataclasses import dataclass
@@ -171,8 +171,7 @@ def sinkhorn_gradient(
 ) -> Tensor:
     """∂/∂x of 2 W(x, records) − W(x, x′) at all generated points, `[runs, points, pixels]`.
 
-    x are the first points and x′ the last ones, as many; they overlap but for the alternates. With `size="realised"`
-    x are as many as there are records. Runs go in parts of bounded memory.
+    x are the first points; with `size="realised"` as many as there are records. Runs go in parts of bounded memory.
     """
     count = config.num_generated
     alternates = made.shape[1] - count
@@ -182,13 +181,14 @@ def sinkhorn_gradient(
         part = slice(start, start + size)
         # Double precision: costs are thousands of times the regularisation that they are divided by.
         leaf, seen, here = made[part].detach().double().requires_grad_(), images[part].double(), present[part].double()
-        weights = _weights(config, leaf, here.sum(1))
+        counts = _counts(config, leaf, here.sum(1))
+        weights = _weights(config, leaf, counts)
         shares = here / here.sum(1, keepdim=True).clamp(min=1)
         to_records = (labels[:count, None] != own[part].unsqueeze(1)) * config.label_gap
         cost = transport_cost(leaf[:, :count], seen, to_records, config.mixture)
         loss = 2 * (_plan(config, cost, weights, shares) * cost).sum()
         if alternates:
-            loss = loss - _cost_to_itself(config, leaf, labels, weights)
+            loss = loss - _cost_to_itself(config, leaf, labels, counts)
         (found,) = torch.autograd.grad(loss, leaf)
         parts.append(found.to(made.dtype))
     return torch.cat(parts)
@@ -205,28 +205,41 @@ def alternates_gradient(config: DpSinkhornConfig, made: Tensor, labels: Tensor, 
     for start in range(0, len(made) if found.shape[1] else 0, size):
         part = slice(start, start + size)
         leaf = made[part].detach().double().requires_grad_()
-        weights = _weights(config, leaf, None if sizes is None else sizes[part])
-        (gradient,) = torch.autograd.grad(-_cost_to_itself(config, leaf, labels, weights), leaf)
+        counts = _counts(config, leaf, None if sizes is None else sizes[part])
+        (gradient,) = torch.autograd.grad(-_cost_to_itself(config, leaf, labels, counts), leaf)
         found[part] = gradient[:, count:]
     return found
 
 
-def _cost_to_itself(config: DpSinkhornConfig, made: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
-    """W(x, x′), summed over runs."""
-    count = config.num_generated
-    alternates = made.shape[1] - count
-    apart = (labels[:count, None] != labels[None, alternates:]) * config.label_gap
-    cost = transport_cost(made[:, :count], made[:, alternates:], apart.expand(len(made), -1, -1), config.mixture)
+def _cost_to_itself(config: DpSinkhornConfig, made: Tensor, labels: Tensor, counts: Tensor) -> Tensor:
+    """W(x, x′), summed over runs.
+
+    x′ are the points x without the first ones, a share `debias` of them, and as many alternates instead
+    (sinkhorn_poisson.py: gen_feat[n_regen:]).
+    """
+    count, weights = config.num_generated, _weights(config, made, counts)
+    number = torch.arange(count, device=made.device)
+    place = number + (config.debias * counts).long().unsqueeze(1)
+    place = torch.where(place < counts.unsqueeze(1), place, count + place - counts.unsqueeze(1))
+    place = torch.where(number < counts.unsqueeze(1), place, number)  # the others have no weight
+    apart = (labels[:count, None] != labels[place].unsqueeze(1)) * config.label_gap
+    others = made.gather(1, place.unsqueeze(2).expand(-1, -1, made.shape[2]))
+    cost = transport_cost(made[:, :count], others, apart, config.mixture)
     return (_plan(config, cost, weights, weights) * cost).sum()
 
 
-def _weights(config: DpSinkhornConfig, made: Tensor, sizes: Tensor | None) -> Tensor:
-    """Of the points x, `[runs, points]`: equal, or equal among as many as the sample has records."""
+def _counts(config: DpSinkhornConfig, made: Tensor, sizes: Tensor | None) -> Tensor:
+    """How many points x every run has: all, or as many as its sample has records."""
     count = config.num_generated
     if config.size == "fixed" or sizes is None:
-        return torch.full((len(made), count), 1 / count, dtype=made.dtype, device=made.device)
-    taken = (torch.arange(count, device=made.device) < sizes.unsqueeze(1)).to(made.dtype)
-    return taken / taken.sum(1, keepdim=True).clamp(min=1)
+        return torch.full((len(made),), count, device=made.device)
+    return sizes.long().clamp(max=count)
+
+
+def _weights(config: DpSinkhornConfig, made: Tensor, counts: Tensor) -> Tensor:
+    """Of the points x, `[runs, points]`: equal among those that count."""
+    taken = torch.arange(config.num_generated, device=made.device) < counts.unsqueeze(1)
+    return taken.to(made.dtype) / counts.clamp(min=1).unsqueeze(1)
 
 
 def _plan(config: DpSinkhornConfig, cost: Tensor, left: Tensor, right: Tensor) -> Tensor:

@@ -11,27 +11,24 @@ their sum, the step is along that sum over L. Momentum is post-processing of the
 Differs from the paper: no learning-rate schedule; momentum, which is at 0 by default.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import torch
-import torch.nn.functional as F
-from torch import Tensor
-from torch.func import grad, vmap
 
 from condensers.fields import check_choice, check_numbers
 from condensers.gradient_matching import flatten_gradients, unflatten_gradients
 from condensers.initial import validate_noise
 from condensers.ledger import EVERYBODY, Entries, Event
 from condensers.mechanism import Door, Request, class_sampling
-from condensers.networks import KINDS, Network, Parameters, Stack, classify, fitting_network
+from condensers.networks import KINDS, Stack, fitting_network
 from condensers.pool import CondensedBatch
 from condensers.randomness import PublicRandomness
+from condensers.record_gradients import record_gradients
 from condensers.registry import Track, condenser
 
-CHUNK_BYTES = 16 << 20  # of gradients at a time: torch.func holds several times that, and cache is short
+CHUNK_BYTES = 16 << 20  # of gradients at a time; cache is short
 PRESETS: dict[str, dict[str, Any]] = {
     # Chosen by accuracy on digits at seed 0 (docs/private-methods.md).
     "quick": {
@@ -82,18 +79,6 @@ def plan_dpsgd(config: DpsgdConfig, class_sizes: tuple[float, ...]) -> Entries:
     return ((Event(group=EVERYBODY, sampling=sampling, noise_multiplier=config.noise_multiplier), config.iterations),)
 
 
-def gradients_of_runs(images: Tensor, labels: Tensor, *, network: Network, parameters: Parameters) -> Tensor:
-    """∇_θ ℓ(θ, x_i) of every record under its run's own network, `[runs, records, dim]`, tensors in order of names."""
-
-    def loss(own: Parameters, image: Tensor, label: Tensor) -> Tensor:
-        alone = {name: value.unsqueeze(0) for name, value in own.items()}
-        return F.cross_entropy(classify(network, alone, image[None, None])[0, 0], label)
-
-    of_records: Callable[..., Parameters] = vmap(grad(loss), in_dims=(None, 0, 0))
-    found = vmap(of_records)(parameters, images, labels)
-    return torch.cat([found[name].flatten(2) for name in sorted(found)], 2)
-
-
 @condenser("dpsgd", config=DpsgdConfig, presets=PRESETS, plan=plan_dpsgd, releases="network")
 def train_dpsgd(
     door: Door,
@@ -115,7 +100,7 @@ def train_dpsgd(
         request = Request(
             group=EVERYBODY,
             sampling=sampling,  # "Take a random sample L_t with sampling probability L/N"
-            vectors=partial(gradients_of_runs, network=network, parameters=parameters),  # "Compute gradient"
+            vectors=partial(record_gradients, network=network, parameters=parameters),  # "Compute gradient"
         )
         sums = door.release(  # "Clip gradient", "Add noise"
             [request],

@@ -173,7 +173,8 @@ def classify(network: Network, parameters: Parameters, images: Tensor) -> Tensor
 def _embed_convnet(network: Network, parameters: Parameters, images: Tensor) -> Tensor:
     num_networks = parameters["head.bias"].shape[0]
     shown_to_all, batch = images.shape[0] == 1, images.shape[1]
-    if embeds_wide(network, images):
+    # One image is what torch.func's vmap shows, for which torch's own operations are faster.
+    if batch > 1 and embeds_wide(network, images):
         return _embed_one_by_one(network, parameters, images)
     # [networks, batch, channels, …] → [batch, networks·channels, …]: one grouped convolution for all networks.
     x = images[0] if shown_to_all else images.transpose(0, 1).flatten(1, 2)
@@ -196,7 +197,7 @@ def _embed_convnet(network: Network, parameters: Parameters, images: Tensor) -> 
 
 
 def embeds_wide(network: Network, images: Tensor) -> bool:
-    """Whether features of images `[networks or 1, batch, …]` are computed by `wide.py`."""
+    """Whether `wide.py` computes features of images `[networks or 1, batch, …]`."""
     return (
         network.kind == "convnet"
         and network.precision == "float32"

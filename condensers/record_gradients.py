@@ -1,9 +1,13 @@
-"""The gradient of the loss at a network's weights, record by record: what PSG and Dyn-PSG clip.
+"""The gradient of the loss at a network's weights, record by record: what PSG, Dyn-PSG and DP-SGD clip.
 
 A narrow network is copied for every record, so that all gradients are one backward pass of a grouped convolution: the
 same numbers as torch.func's vmap over grad, at up to twice its speed on a CPU. A wide one sees all records in one batch
 (condensers/wide.py): a record's gradient at a convolution is a product of what went into it and of the gradient at what
 came out of it, shift by shift of the kernel. Only the other weights, which are few, are copied for every record.
+
+A record's gradient must not change with who else was sampled: one record would then move what others add to the sum.
+Convolutions round differently beside others, and where an image is blank the instance norm enlarges what rounding
+leaves of their bias by 1/√ε = 316. The bias has no effect before the norm, so it is left out; its gradient is zero.
 """
 
 import torch
@@ -36,8 +40,14 @@ def _by_copies(images: Tensor, labels: Tensor, network: Network, parameters: Par
     """Every record has a copy of its network, `[records, dim]`."""
     copies = len(images) // len(parameters["head.bias"])
     own = {name: value.repeat_interleave(copies, 0).requires_grad_() for name, value in parameters.items()}
-    loss = F.cross_entropy(classify(network, own, images.unsqueeze(1))[:, 0], labels, reduction="sum")
+    shown = {name: 0 * value if has_no_effect(name) else value for name, value in own.items()}
+    loss = F.cross_entropy(classify(network, shown, images.unsqueeze(1))[:, 0], labels, reduction="sum")
     return flatten_gradients(dict(zip(own, torch.autograd.grad(loss, list(own.values())), strict=True)))
+
+
+def has_no_effect(name: str) -> bool:
+    """Whether it is the bias of a convolution, which the instance norm after it takes away."""
+    return name.startswith("conv") and name.endswith(".bias")
 
 
 def _by_products(images: Tensor, labels: Tensor, network: Network, parameters: Parameters) -> Tensor:

@@ -32,14 +32,17 @@ Parameters = dict[str, Tensor]
 
 
 def saves_time(images: Tensor, *, width: int, depth: int, padding: int) -> bool:
-    """Whether `embed_wide` takes images `[n, channels, height, width]` and is faster than torch's operations."""
+    """Whether `embed_wide` takes images `[n, channels, height, width]`; from five on it is faster than torch.
+
+    The number of images decides nothing else: what a private method computes of a record, and the result of a run in a
+    group, must not change with how many others there are.
+    """
     sides = [side + 2 * (padding - 1) for side in images.shape[-2:]]
     return (
         images.device.type == "cpu"
         and images.dtype == torch.float32
         and not torch.compiler.is_compiling()
         and width >= winograd.FEWEST_CHANNELS
-        and len(images) >= winograd.FEWEST_IMAGES
         and depth > 1
         # Every convolution after the first one has whole tiles.
         and all(side % (2 ** (depth - 1) * winograd.RESULTS) == 0 for side in sides)

@@ -215,6 +215,8 @@ def test_methods_do_not_depend_on_who_shares_the_batch(name, changes, digits):
     assert "norm0.mean" in both.generators.parameters
     assert both.images.isfinite().all()
     torch.testing.assert_close(both.images[1], alone.images[0], rtol=1e-2, atol=1e-3)
+    for name, value in alone.generators.parameters.items():
+        torch.testing.assert_close(both.generators.parameters[name][1], value[0], rtol=1e-2, atol=1e-4)
     assert (both.images[0] != both.images[1]).any()
 
 

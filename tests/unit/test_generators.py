@@ -18,7 +18,7 @@ from audit.specs.worst_case import WorstCase
 from condensers.discriminator import discriminate, draw_discriminator, gradients_of_each, with_labels
 from condensers.dp_hp import DpHpConfig, hermite_features
 from condensers.dp_merf import DpMerfConfig
-from condensers.dp_sinkhorn import DpSinkhornConfig, alternates_gradient
+from condensers.dp_sinkhorn import DpSinkhornConfig, alternates_gradient, sinkhorn_gradient
 from condensers.errors import BadConfig, BadInput
 from condensers.generator import Generator, Generators, draw_codes, draw_generator, generate
 from condensers.gs_wgan import GsWganConfig
@@ -113,28 +113,49 @@ def test_gradient_at_alternates_against_naive(size):
     """−Σ P (2(x′ − x) + m sign(x′ − x)) over the plan between all points and those with the alternates, run by run."""
     config = DpSinkhornConfig(batch=3, batch_generated=4, debias=0.5, size=size, mixture=0.7, regularisation=5.0)
     count = config.num_generated
-    alternates = count // 2
-    made = torch.randn(3, count + alternates, 5, generator=torch.Generator().manual_seed(0))
-    labels = torch.arange(count + alternates) % 2
+    made = torch.randn(3, count + count // 2, 5, generator=torch.Generator().manual_seed(0))
+    labels = torch.arange(count).repeat(2)[: made.shape[1]] % 2
     sizes = torch.tensor([4, 2, 3]) if size == "realised" else None
     found = alternates_gradient(config, made, labels, sizes)
-    assert found.shape == (3, alternates, 5)
+    assert found.shape == (3, count // 2, 5)
     for run in range(3):
-        points = made[run].double()
-        first, last = points[:count], points[alternates:]
-        apart = (labels[:count, None] != labels[alternates:]) * (2 * 15.0**2 + 2 * 0.7 * 15)
-        cost = transport_cost(first[None], last[None], apart[None], 0.7)
         counted = count if sizes is None else int(sizes[run])
-        weights = torch.where(torch.arange(count) < counted, 1.0 / counted, 0.0).double()[None]
+        alternates = int(0.5 * counted)
+        first = made[run, :counted].double()
+        taken = [*range(alternates, counted), *range(count, count + alternates)]
+        last = made[run, taken].double()
+        apart = (labels[:counted, None] != labels[taken]) * (2 * 15.0**2 + 2 * 0.7 * 15)
+        cost = transport_cost(first[None], last[None], apart[None], 0.7)
+        weights = torch.full((1, counted), 1.0 / counted, dtype=torch.float64)
         plan = transport_plan(cost, weights, weights, regularisation=5.0, iterations=50)[0]
+        expected = torch.zeros(count // 2, 5, dtype=torch.float64)
         for number in range(alternates):
-            column = count - alternates + number
+            column = counted - alternates + number
             gap = last[column] - first
-            expected = -(plan[:, column, None] * (2 * gap + 0.7 * gap.sign())).sum(0)
-            torch.testing.assert_close(found[run, number], expected.float(), rtol=1e-4, atol=1e-6)
-    assert bool((found[0] != 0).any()) == (size == "fixed"), "points beyond a sample's size do not count"
+            expected[number] = -(plan[:, column, None] * (2 * gap + 0.7 * gap.sign())).sum(0)
+        assert (expected[:alternates] != 0).any()
+        torch.testing.assert_close(found[run], expected.float(), rtol=1e-4, atol=1e-6)
     alone = DpSinkhornConfig(batch=3, batch_generated=4, debias=0.0)
     assert alternates_gradient(alone, made[:, :4], labels[:4], None).shape == (3, 0, 5)
+
+
+def test_points_beyond_the_size_of_a_sample_take_no_part():
+    """As the released code, which makes as many as the sample has records."""
+    config = DpSinkhornConfig(batch=3, debias=0.5, size="realised", regularisation=5.0)
+    count = config.num_generated
+    generator = torch.Generator().manual_seed(0)
+    made = torch.randn(2, count + count // 2, 5, generator=generator)
+    labels = torch.arange(count).repeat(2)[: made.shape[1]] % 2
+    images, own = torch.randn(2, 4, 5, generator=generator), torch.tensor([[0, 1, 1, 0]] * 2)
+    present = torch.tensor([[True] * 4, [True, True, False, False]])
+    before = sinkhorn_gradient(config, made, labels, images, own, present)
+    assert (before[0, :4] != 0).any()
+    assert not before[0, 4:count].any()
+    assert not before[0, count + 2 :].any()
+    other = made.clone()
+    other[0, 4:count] *= -1
+    other[0, count + 2 :] *= -1
+    torch.testing.assert_close(sinkhorn_gradient(config, other, labels, images, own, present), before)
 
 
 def test_rough_components_against_exact_ones():

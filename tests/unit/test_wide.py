@@ -9,6 +9,7 @@ import torch
 from condensers import wide
 from condensers.networks import Network, Parameters, classify, draw_parameters, embeds_wide
 from condensers.record_gradients import record_gradients
+from condensers.samples import clip_vectors
 
 # Of the size of what is compared. Convolutions by tiles are off by 8e-5 (tests/unit/test_winograd.py). Where a value is
 # so near to zero that its ReLU turns, a gradient is off by one pixel's share: 1e-2 of a record's at most, measured for
@@ -108,27 +109,27 @@ def test_blank_and_bright_images_against_torch(value):
     assert distance(classify(network, parameters, images), expected) < TOLERANCE
 
 
-def test_images_of_a_batch_do_not_touch_each_other():
+@pytest.mark.parametrize("few", [2, 15, 16])
+def test_images_of_a_batch_do_not_touch_each_other(few):
     network, parameters = drawn((1, 28, 28), 3)
     images = images_of((1, 28, 28), num=40)
-    alone = classify(network, parameters, images[:, :16])
-    torch.testing.assert_close(classify(network, parameters, images)[:, :16], alone, rtol=0, atol=1e-5)
+    alone = classify(network, parameters, images[:, :few])
+    torch.testing.assert_close(classify(network, parameters, images)[:, :few], alone, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize(
-    ("shape", "settings", "num"),
+    ("shape", "settings"),
     [
-        pytest.param((1, 28, 28), {"width": 32}, 16, id="a narrow network"),
-        pytest.param((1, 28, 28), {}, 15, id="few images"),
-        pytest.param((1, 24, 24), {}, 16, id="no whole tiles"),
-        pytest.param((1, 28, 28), {"depth": 1}, 16, id="one block"),
-        pytest.param((1, 28, 28), {"precision": "bfloat16-emulated"}, 16, id="rounded"),
-        pytest.param((14,), {"kind": "linear"}, 16, id="records of a table"),
+        pytest.param((1, 28, 28), {"width": 32}, id="a narrow network"),
+        pytest.param((1, 24, 24), {}, id="no whole tiles"),
+        pytest.param((1, 28, 28), {"depth": 1}, id="one block"),
+        pytest.param((1, 28, 28), {"precision": "bfloat16-emulated"}, id="rounded"),
+        pytest.param((14,), {"kind": "linear"}, id="records of a table"),
     ],
 )
-def test_where_torch_s_operations_are_kept(shape, settings, num):
+def test_where_torch_s_operations_are_kept(shape, settings):
     network = Network(input_shape=shape, num_classes=5, **{"kind": "convnet", "width": 64, "depth": 3, **settings})
-    assert not embeds_wide(network, torch.zeros(1, num, *shape))
+    assert not embeds_wide(network, torch.zeros(1, 16, *shape))
 
 
 def test_mapped_over_networks_and_differentiated_against_torch():
@@ -160,3 +161,25 @@ def test_gradients_of_records_against_copies(shape, depth):
         assert distance(ours, theirs) < TOLERANCE_OF_GRADIENTS
     shared = of(images[0], labels[0], parameters={name: value[:1] for name, value in parameters.items()})
     torch.testing.assert_close(shared, found[0])
+
+
+@pytest.mark.parametrize("few", [1, 2, 5, 15, 16])
+@pytest.mark.parametrize(
+    ("shape", "width", "depth"),
+    [
+        pytest.param((1, 28, 28), 64, 3, id="by products"),
+        pytest.param((1, 28, 28), 16, 3, id="by copies"),
+        pytest.param((1, 8, 8), 16, 3, id="by copies, 8x8"),
+    ],
+)
+def test_gradient_of_a_record_does_not_change_with_the_others(shape, width, depth, few):
+    """Clipped, as the door adds them up; blank images are those that rounding is enlarged of."""
+    network = Network(kind="convnet", input_shape=shape, num_classes=5, width=width, depth=depth)
+    parameters = draw_parameters(network, [np.random.default_rng(0)], torch.device("cpu"))
+    images, labels = images_of(shape, num=40)[0], torch.arange(40) % 5
+    for place, factor in enumerate((0.0, 1e-6, 1e-7, 1e-5)):
+        images[place] *= factor
+    images[4] = 0.5
+    of = partial(record_gradients, network=network, parameters=parameters)
+    among_all, among_few = (clip_vectors(of(images[:num], labels[:num])[:few], 0.1) for num in (40, few))
+    assert torch.linalg.vector_norm(among_all - among_few, dim=1).max() < 1e-5 * 0.1
