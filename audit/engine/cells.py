@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -16,6 +17,7 @@ from typing import Any, Literal, Protocol
 import torch
 from torch import Tensor
 
+from audit.engine.checkpoints import Tracker
 from audit.engine.executor import Executor, OnProgress, Work, suited
 from audit.engine.store import DamagedShard, explain_failure, read_tensors, write_tensors, write_text
 from condensers.errors import Incomplete
@@ -51,6 +53,16 @@ class Cell:
         """Its place below the folder of the result."""
         return f"{FOLDER}/{self.digest[:24]}.{'json' if self.holds == 'numbers' else 'safetensors'}"
 
+    def checkpoint(self, folder: Path, loop: str) -> Path:
+        """Where the state of a loop is kept until the cell is finished."""
+        return folder / FOLDER / f"{self.digest[:24]}.{loop}.partial"
+
+    def tracker(self, folder: Path, report: Callable[[float], None], stage: str) -> Tracker:
+        """Watches over the loops that fill it, so that an interruption does not lose a cell of hours."""
+        self._make_room(folder)
+        place = partial(self.checkpoint, folder)
+        return Tracker(digest=self.digest, place=place, report=report, stages={stage: 1.0})
+
     def read(self, folder: Path) -> dict[str, Any]:
         """What it holds; DamagedShard if that is not what was written."""
         path = folder / self.file
@@ -67,13 +79,16 @@ class Cell:
     def write(self, folder: Path, result: dict[str, Any]) -> None:
         """Put it in place, whole."""
         path = folder / self.file
-        with explain_failure(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
+        self._make_room(folder)
         if self.holds == "tensors":
             write_tensors(path, result, digest=self.digest)
             return
         kept = {"digest": self.digest, "facts": self.facts, "result": result, "sha256": _checksum(result)}
         write_text(path, json.dumps(kept, sort_keys=True, indent=1, allow_nan=False) + "\n")
+
+    def _make_room(self, folder: Path) -> None:
+        with explain_failure(folder / self.file):
+            (folder / FOLDER).mkdir(parents=True, exist_ok=True)
 
 
 class CellWork(Work, Protocol):

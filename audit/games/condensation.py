@@ -12,6 +12,7 @@ accounted releases and of nothing else. What no mechanism protects is drawn from
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -94,8 +95,7 @@ def condense_for_release(
         with directory.held(), ProgressBar(f"condensing {pool.name} with {name}", {0: 1}) as bar:
             tracker = Tracker(
                 digest=_digest(condensation, pool, seed, chosen),
-                directory=directory,
-                index=0,
+                place=partial(directory.checkpoint, 0),
                 report=lambda share: bar.update(0, share),
                 stages={"condense": 1.0},
             )

@@ -14,11 +14,13 @@ from scipy import stats
 from attacks.victims import VictimConfig
 from audit.cli import main
 from audit.data.split import hold_out
+from audit.engine.cells import Cell
 from audit.games.utility.networks import make_network
 from audit.games.utility.training import (
-    FlopTrack,
+    FLOPS,
     Measurement,
     Recipe,
+    counting_flops,
     difference_interval,
     measure,
     random_subsets,
@@ -113,16 +115,16 @@ def test_flops_of_a_perceptron_against_counting(small_pool):
     assert training_flops(network, TRAINING, images, labels) == 40 * 20 * (forward + backward)
 
 
-def test_flops_of_a_condensation_are_those_of_all_steps():
+def test_flops_of_a_condensation_are_those_of_all_steps(tmp_path):
     weight = torch.zeros(8, 4)
 
     def loop(track):
         for _ in track("condense", 7, {}):
             torch.zeros(5, 8) @ weight
 
-    track = FlopTrack()
-    loop(track)
-    assert track.flops == 7 * 2 * 5 * 8 * 4
+    tracker = Cell.of({}, "tensors").tracker(tmp_path, lambda _: None, "condense")
+    loop(counting_flops(tracker))
+    assert tracker.costs[FLOPS] == 7 * 2 * 5 * 8 * 4
 
 
 @pytest.mark.parametrize("name", ["convnet", "resnet18"])
@@ -141,13 +143,11 @@ def test_networks_trained_apart_against_together(digits, name):
     train, test = hold_out(digits)
     images, labels = random_subsets(train, (3,) * 10, seeds=2, seed=0)
     together = measure(recipe(), name, images, labels, test)
-    shares = []
-    parts = [measure(recipe(), name, images, labels, test, shares.append, range(s, s + 1)) for s in range(2)]
+    parts = [measure(recipe(), name, images, labels, test, chosen=range(s, s + 1)) for s in range(2)]
     joined = Measurement.joined(parts)
     # Rounding differs between one wide convolution and two narrow ones.
     assert joined.accuracies == pytest.approx(together.accuracies, abs=0.01)
     assert (joined.num_images, joined.flops) == (together.num_images, together.flops)
-    assert shares[-1] == 1.0
 
 
 def test_soft_labels_train_like_the_hard_ones_they_equal(digits):

@@ -6,6 +6,7 @@ depends on how many workers there are, on their order or on a restart.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -15,7 +16,7 @@ from attacks.canaries import canary_kinds, parse_canaries, plant_canaries
 from attacks.victims import VictimConfig, numbers_of, query_victims, train_victims, victim_network
 from audit.data.auxiliary import attach_auxiliary
 from audit.data.load import load_pool, pool_checksum
-from audit.engine.checkpoints import Tracker
+from audit.engine.checkpoints import Tracker, part_of
 from audit.engine.store import DamagedShard, RunDirectory, read_tensors, write_tensors
 from audit.games.membership.audited import audited_pool, include_others, other_records
 from audit.games.membership.config import AuditConfig
@@ -138,7 +139,8 @@ def compute_shard(
     config: AuditConfig, pool: Pool, directory: RunDirectory, index: int, report: Callable[[float], None]
 ) -> None:
     """Condense, train and query the runs of one shard and write them down."""
-    tracker = Tracker(digest=config.work_digest, directory=directory, index=index, report=report, stages=STAGES)
+    place = partial(directory.checkpoint, index)
+    tracker = Tracker(digest=config.work_digest, place=place, report=report, stages=STAGES)
     tensors = shard_tensors(config, pool, index, tracker.track)
     write_tensors(directory.shard(index), tensors, digest=config.work_digest, condensation=config.condensation_digest)
     tracker.clear()
@@ -155,7 +157,7 @@ def shard_tensors(config: AuditConfig, pool: Pool, index: int, track: Track) -> 
     size, done, parts = len(runs), 0, list[dict[str, Tensor]]()
     while done < len(runs):
         part = runs[done : done + size]
-        own = track if len(part) == len(runs) else _track_part(track, done, len(runs))
+        own = track if len(part) == len(runs) else part_of(track, done, len(runs))
         try:
             found = _compute_runs(config, pool, part, shard_draw(config, index), own)
         except torch.OutOfMemoryError:
@@ -170,18 +172,6 @@ def shard_tensors(config: AuditConfig, pool: Pool, index: int, track: Track) -> 
         return parts[0]
     ledger = {name: tensor for name, tensor in parts[0].items() if name == "ledger"}
     return {name: torch.cat([part[name] for part in parts]) for name in parts[0] if name not in ledger} | ledger
-
-
-def _track_part(track: Track, first: int, num_runs: int) -> Track:
-    """Loops of a part of the runs, under names of their own: `condense` of the part from run 8 of 64 on is
-    `condense-8of64`, and so are loops that are made for each run by itself."""
-
-    def track_part(name: str, total: int, state: dict[str, Tensor]) -> Iterator[int]:
-        stage, _, place = name.partition("-")
-        position = int(place.partition("of")[0]) if place else 0
-        return track(f"{stage}-{first + position}of{num_runs}", total, state)
-
-    return track_part
 
 
 def _free_memory(device: torch.device) -> None:

@@ -88,8 +88,11 @@ class StageWork:
         torch.set_num_threads(THREADS)
         test = only_classes(split.test, self.seen[unit])
         images, labels = _joined(self.sets[: unit + 1], folder)
-        found = measure(self.recipe, "convnet", images.to(test.images.device), labels.to(test.images.device), test)
+        images, labels = images.to(test.images.device), labels.to(test.images.device)
+        tracker = self.cells[unit].tracker(folder, report, "train")
+        found = measure(self.recipe, "convnet", images, labels, test, tracker.track)
         self.cells[unit].write(folder, asdict(found))
+        tracker.clear()
         report(1.0)
 
     def file(self, unit: int) -> str:

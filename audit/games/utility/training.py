@@ -9,8 +9,8 @@ A random subset of a given size is nested in the larger ones of the same seed: a
 
 import math
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -21,6 +21,7 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from attacks.victims import VictimConfig, numbers_of, seen_images, train_stack
+from audit.engine.checkpoints import Tracker, part_of
 from audit.games.utility.networks import LARGE, EvaluationNetwork, draw_networks, make_network, run_networks
 from condensers.errors import BadConfig
 from condensers.networks import Parameters
@@ -34,7 +35,7 @@ COSTLIEST = ("vgg11", "resnet18")
 WHOLE_RECIPE = 512
 LEAST_PASSES = 10
 TEST_CHUNK = 256
-COUNTED_STEPS = 2
+COUNTED_STEPS, FLOPS = 2, "flops"
 GRID = 24  # sizes among which the matching subset is searched
 
 
@@ -148,12 +149,12 @@ def measure(
     images: Tensor,
     labels: Tensor,
     test: Pool,
-    tell: Callable[[float], None] | None = None,
+    track: Track = untracked,
     chosen: range | None = None,
 ) -> Measurement:
     """Train network `s` on `images[s]` and test it; images `[seeds, m, …]`, or `[1, m, …]` for one set for all.
 
-    `tell` hears what share of the training is done. Only networks of `chosen` seeds are trained, if that is given.
+    Only networks of `chosen` seeds are trained, if that is given.
     """
     seeds = range(recipe.seeds) if chosen is None else chosen
     numbers = numbers_of(recipe.training, test.name)
@@ -167,7 +168,6 @@ def measure(
     started = time.monotonic()
     for first in range(0, len(seeds), stack):
         runs = seeds[first : first + stack]
-        part = (first / len(seeds), (first + len(runs)) / len(seeds))
         randomness = Randomness(seed=recipe.seed, runs=tuple(runs))
         generators = [randomness.private(position, f"{name} network") for position in range(len(runs))]
         parameters = train_stack(
@@ -176,7 +176,7 @@ def measure(
             _batch(images[runs.start : runs.stop], labels[runs.start : runs.stop]),
             config,
             randomness=randomness,
-            track=untracked if tell is None else _telling(tell, *part),
+            track=track if stack == len(seeds) else part_of(track, first, len(seeds)),
         )
         accuracies += score_networks(network, parameters, test, numbers)
     return Measurement(
@@ -185,17 +185,6 @@ def measure(
         seconds=(time.monotonic() - started) / len(seeds),
         flops=training_flops(network, config, images[0], labels[0]),
     )
-
-
-def _telling(tell: Callable[[float], None], start: float, stop: float) -> Track:
-    """A track that tells how far between two shares of a whole its loop is."""
-
-    def track(name: str, total: int, state: dict[str, Tensor]) -> Iterator[int]:  # noqa: ARG001
-        for step in range(total):
-            yield step
-            tell(start + (stop - start) * (step + 1) / total)
-
-    return track
 
 
 def score_networks(
@@ -229,28 +218,21 @@ def training_flops(network: EvaluationNetwork, config: VictimConfig, images: Ten
     return float(counter.get_total_flops()) / size * len(images) * config.epochs
 
 
-@dataclass
-class FlopTrack:
-    """A track that counts the first steps of every loop and takes the others to cost the same.
+def counting_flops(tracker: Tracker) -> Track:
+    """Its track, which adds up what loops cost: first steps are counted, others are taken to cost the same."""
 
-    `tell` hears the share of the loop that is done.
-    """
-
-    flops: float = 0.0
-    tell: Callable[[float], None] = lambda _: None
-    loops: list[str] = field(default_factory=list)
-
-    def __call__(self, name: str, total: int, state: dict[str, Tensor]) -> Iterator[int]:
-        self.loops.append(name)
+    def track(name: str, total: int, state: dict[str, Tensor]) -> Iterator[int]:
         counted = min(COUNTED_STEPS, total)
-        for step in range(total):
+        for step in tracker.track(name, total, state):
             if step >= counted:
                 yield step
             else:
                 with FlopCounterMode(display=False) as counter:
                     yield step
-                self.flops += counter.get_total_flops() * total / counted
-            self.tell((step + 1) / total)
+                found = counter.get_total_flops() * total / counted
+                tracker.costs[FLOPS] = tracker.costs.get(FLOPS, 0.0) + found
+
+    return track
 
 
 def random_subsets(pool: Pool, per_class: tuple[int, ...], *, seeds: int, seed: int) -> tuple[Tensor, Tensor]:

@@ -1,6 +1,5 @@
 """The units of work of `audit utility`: condensing one set, and training the networks of one kind on one set."""
 
-import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -13,7 +12,7 @@ from audit.data.split import Split, load_split
 from audit.engine.cells import Cell, tensor_digest
 from audit.games.full_pool import Condensation, condense_all
 from audit.games.settings import versions
-from audit.games.utility.training import FlopTrack, Recipe, measure, random_subsets
+from audit.games.utility.training import FLOPS, Recipe, counting_flops, measure, random_subsets
 from condensers.errors import BadData
 from condensers.plugins import source_files
 from condensers.randomness import Randomness
@@ -129,16 +128,17 @@ class CondenseWork(_OnRecords):
     def compute(self, split: Split, unit: int, folder: Path, report: Callable[[float], None]) -> None:
         """One set, with the cost of making it."""
         torch.set_num_threads(THREADS)
-        order, track, started = self.orders[unit], FlopTrack(tell=report), time.monotonic()
+        order, tracker = self.orders[unit], self.cells[unit].tracker(folder, report, "condense")
         randomness = Randomness(seed=self.seed, runs=(order.run,), independent=True)
-        batch = condense_all(order.condensation, split.train, randomness, track)[0]
-        cost = {"seconds": time.monotonic() - started, "flops": track.flops}
+        batch = condense_all(order.condensation, split.train, randomness, counting_flops(tracker))[0]
+        cost = {"seconds": tracker.seconds, "flops": tracker.costs.get(FLOPS, 0.0)}
         result = {
             "images": batch.images,
             "labels": batch.labels,
             **{name: torch.tensor(value, dtype=torch.float64, device="cpu") for name, value in cost.items()},
         }
         self.cells[unit].write(folder, result)
+        tracker.clear()
         report(1.0)
 
 
@@ -228,6 +228,9 @@ class TrainWork(_OnRecords):
         training = self.trainings[unit]
         images, labels = training.images(split, self.recipe, folder)
         runs = None if training.only is None else range(training.only, training.only + 1)
-        found = measure(self.recipe, training.architecture, images, labels, split.test, report, runs)
+        tracker = self.cells[unit].tracker(folder, report, "train")
+        found = measure(self.recipe, training.architecture, images, labels, split.test, tracker.track, runs)
+        found = replace(found, seconds=tracker.seconds / len(found.accuracies))
         self.cells[unit].write(folder, asdict(found))
+        tracker.clear()
         report(1.0)
