@@ -19,7 +19,7 @@ from attacks.registry import Attack
 from attacks.victims import VictimConfig, recipe_settings
 from audit.data.load import physical_memory
 from audit.engine.executor import gpus_of
-from audit.engine.fingerprint import code_fingerprints
+from audit.engine.fingerprint import code_fingerprints, fingerprint
 from audit.specs.spec import Spec
 from audit.version import __version__
 from condensers.errors import BadConfig
@@ -282,6 +282,12 @@ def versions(method: Method | None, attack: Attack | None = None) -> dict[str, s
         **code_fingerprints(),
         **{name: checksum for name, checksum in plugins.items() if checksum},
     }
+
+
+def versions_deciding(method: Method, sources: tuple[str, ...]) -> dict[str, str]:
+    """The same of something that only these sources decide."""
+    found = {name: version for name, version in versions(method).items() if name not in code_fingerprints()}
+    return {**found, "code": fingerprint(sources)}
 
 
 def facts_of(spec: Spec) -> dict[str, Any]:

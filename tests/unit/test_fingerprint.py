@@ -9,15 +9,25 @@ from conftest import ROOT
 from test_settings import config_of
 
 import audit.games.settings
-from audit.engine.fingerprint import PACKAGES, SHARD_SOURCES, behaviour, code_fingerprints
+from audit.engine.fingerprint import (
+    NETWORK_SOURCES,
+    PACKAGES,
+    SET_SOURCES,
+    SHARD_SOURCES,
+    _contents,
+    behaviour,
+    code_fingerprints,
+    fingerprint,
+)
 
-# In the import closure of `membership.shard`, and without a say in what stands in a shard: they decide what stands in
-# the configuration, find modules, name errors, or store bytes whose checksum is tested.
-NOT_OF_A_SHARD = {
+# In the import closure of what computes shards, sets and networks, and without a say in what stands in them: they
+# decide what stands in the configuration, find modules, name errors, share out work, or store what has a checksum.
+NOT_DECIDING = {
     "audit/__init__.py", "audit/games/settings.py", "audit/engine/store.py", "audit/engine/fingerprint.py",
     "attacks/__init__.py", "audit/engine/checkpoints.py", "audit/games/membership/config.py",
     "attacks/registry.py", "audit/engine/progress.py", "audit/games/membership/coins.py", "audit/specs/__init__.py",
     "audit/specs/spec.py", "audit/specs/fields.py", "audit/specs/condense.py", "audit/version.py",
+    "audit/engine/allocator.py", "audit/engine/cells.py", "audit/engine/executor.py", "reports/records/utility.py",
 }  # fmt: skip
 
 
@@ -34,8 +44,18 @@ def copy(tmp_path: Path) -> Path:
         ("condensers/dm.py", '"""Distribution matching', '"""Another docstring', set()),
         ("condensers/dm.py", "momentum: float = 0.5", "momentum: float = 0.5  # a comment", set()),
         ("condensers/dm.py", "momentum: float = 0.5", "momentum: float = (\n        0.5\n    )", set()),
-        ("condensers/dm.py", "momentum: float = 0.5", "momentum: float = 0.6", {"code", "shard code"}),
-        ("attacks/victims.py", "weight_decay: float = 5e-4", "weight_decay: float = 4e-4", {"code", "shard code"}),
+        (
+            "condensers/dm.py",
+            "momentum: float = 0.5",
+            "momentum: float = 0.6",
+            {"code", "shard code", "sets", "networks"},
+        ),
+        (
+            "attacks/victims.py",
+            "weight_decay: float = 5e-4",
+            "weight_decay: float = 4e-4",
+            {"code", "shard code", "networks"},
+        ),
         (
             "audit/games/membership/game.py",
             "INCLUSION_PROBABILITY = 0.5",
@@ -48,12 +68,19 @@ def copy(tmp_path: Path) -> Path:
     ],
 )
 def test_fingerprints_against_edits(copy: Path, path: str, old: str, new: str, changed: set[str]) -> None:
-    before = code_fingerprints(copy)
+    before = all_fingerprints(copy)
     text = (copy / path).read_text(encoding="utf-8")
     assert old in text
     (copy / path).write_text(text.replace(old, new, 1), encoding="utf-8")
-    after = code_fingerprints.__wrapped__(copy)
+    for cached in (fingerprint, _contents):
+        cached.cache_clear()
+    after = all_fingerprints(copy)
     assert {name for name in before if before[name] != after[name]} == changed
+
+
+def all_fingerprints(root: Path) -> dict[str, str]:
+    cells = {"sets": fingerprint(SET_SOURCES, root), "networks": fingerprint(NETWORK_SOURCES, root)}
+    return {**code_fingerprints(root), **cells}
 
 
 def test_docstrings_of_every_kind_are_left_out_and_other_strings_are_not() -> None:
@@ -89,10 +116,19 @@ def imports_of(path: Path) -> set[str]:
     return {file.as_posix() for file in files if (ROOT / file).exists()}
 
 
-def test_all_that_a_shard_imports_is_covered() -> None:
-    seen, waiting = set(), {"audit/games/membership/shard.py"}
+@pytest.mark.parametrize(
+    ("first", "covered", "apart"),
+    [
+        ("audit/games/membership/shard.py", SHARD_SOURCES, set()),
+        # Networks are trained on sets that are in other cells.
+        ("audit/games/utility/work.py", SET_SOURCES, {"audit/games/utility/training.py"}),
+        ("audit/games/utility/work.py", NETWORK_SOURCES, set()),
+    ],
+)
+def test_all_that_is_imported_is_covered(first: str, covered: tuple[str, ...], apart: set[str]) -> None:
+    seen, waiting = set(), {first}
     while waiting:
         path = waiting.pop()
         seen.add(path)
-        waiting |= imports_of(Path(path)) - seen - NOT_OF_A_SHARD
-    assert {path for path in seen if not path.startswith(SHARD_SOURCES)} == set()
+        waiting |= imports_of(Path(path)) - seen - NOT_DECIDING - apart
+    assert {path for path in seen if not path.startswith(covered)} == set()

@@ -17,16 +17,15 @@ from audit.data.split import hold_out
 from audit.engine.cells import Cell
 from audit.games.utility.networks import make_network
 from audit.games.utility.training import (
-    FLOPS,
     Measurement,
     Recipe,
-    counting_flops,
     difference_interval,
     measure,
     random_subsets,
     smallest_matching,
     training_flops,
 )
+from audit.games.utility.work import FLOPS, counting_flops
 from reports.figures.utility import draw_size
 from reports.records.utility import Accuracy, MatchingSubset, UtilityRow
 

@@ -9,7 +9,7 @@ A random subset of a given size is nested in the larger ones of the same seed: a
 
 import math
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from attacks.victims import VictimConfig, numbers_of, seen_images, train_stack
-from audit.engine.checkpoints import Tracker, part_of
+from audit.engine.checkpoints import part_of
 from audit.games.utility.networks import LARGE, EvaluationNetwork, draw_networks, make_network, run_networks
 from condensers.errors import BadConfig
 from condensers.networks import Parameters
@@ -35,7 +35,6 @@ COSTLIEST = ("vgg11", "resnet18")
 WHOLE_RECIPE = 512
 LEAST_PASSES = 10
 TEST_CHUNK = 256
-COUNTED_STEPS, FLOPS = 2, "flops"
 GRID = 24  # sizes among which the matching subset is searched
 
 
@@ -216,23 +215,6 @@ def training_flops(network: EvaluationNetwork, config: VictimConfig, images: Ten
             track=untracked,
         )
     return float(counter.get_total_flops()) / size * len(images) * config.epochs
-
-
-def counting_flops(tracker: Tracker) -> Track:
-    """Its track, which adds up what loops cost: first steps are counted, others are taken to cost the same."""
-
-    def track(name: str, total: int, state: dict[str, Tensor]) -> Iterator[int]:
-        counted = min(COUNTED_STEPS, total)
-        for step in tracker.track(name, total, state):
-            if step >= counted:
-                yield step
-            else:
-                with FlopCounterMode(display=False) as counter:
-                    yield step
-                found = counter.get_total_flops() * total / counted
-                tracker.costs[FLOPS] = tracker.costs.get(FLOPS, 0.0) + found
-
-    return track
 
 
 def random_subsets(pool: Pool, per_class: tuple[int, ...], *, seeds: int, seed: int) -> tuple[Tensor, Tensor]:

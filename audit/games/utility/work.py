@@ -1,23 +1,27 @@
 """The units of work of `audit utility`: condensing one set, and training the networks of one kind on one set."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode
 
 from audit.data.split import Split, load_split
 from audit.engine.cells import Cell, tensor_digest
+from audit.engine.checkpoints import Tracker
+from audit.engine.fingerprint import NETWORK_SOURCES, SET_SOURCES
 from audit.games.full_pool import Condensation, condense_all
-from audit.games.settings import versions
-from audit.games.utility.training import FLOPS, Recipe, counting_flops, measure, random_subsets
+from audit.games.settings import versions_deciding
+from audit.games.utility.training import Recipe, measure, random_subsets
 from condensers.errors import BadData
 from condensers.plugins import source_files
 from condensers.randomness import Randomness
-from condensers.registry import get_method
+from condensers.registry import Track, get_method
 
+COUNTED_STEPS, FLOPS = 2, "flops"
 THREADS = 1  # of a unit: no byte depends on how many units are computed at a time
 
 
@@ -112,7 +116,7 @@ class CondenseWork(_OnRecords):
                     "kind": "set",
                     "train": source.train,
                     "seed": seed,
-                    "versions": versions(get_method(order.method)),
+                    "versions": versions_deciding(get_method(order.method), SET_SOURCES),
                 },
                 "tensors",
             )
@@ -140,6 +144,23 @@ class CondenseWork(_OnRecords):
         self.cells[unit].write(folder, result)
         tracker.clear()
         report(1.0)
+
+
+def counting_flops(tracker: Tracker) -> Track:
+    """Its track, which adds up what loops cost: first steps are counted, others are taken to cost the same."""
+
+    def track(name: str, total: int, state: dict[str, Tensor]) -> Iterator[int]:
+        counted = min(COUNTED_STEPS, total)
+        for step in tracker.track(name, total, state):
+            if step >= counted:
+                yield step
+            else:
+                with FlopCounterMode(display=False) as counter:
+                    yield step
+                found = counter.get_total_flops() * total / counted
+                tracker.costs[FLOPS] = tracker.costs.get(FLOPS, 0.0) + found
+
+    return track
 
 
 @dataclass(frozen=True)
@@ -201,7 +222,7 @@ class TrainWork(_OnRecords):
             "kind": "networks",
             "recipe": asdict(recipe),
             "test": source.test,
-            "versions": versions(get_method("real")),
+            "versions": versions_deciding(get_method("real"), NETWORK_SOURCES),
         }
         cells = tuple(
             Cell.of(
