@@ -155,8 +155,8 @@ def _key_figures(record: Any) -> list[tuple[str, str]]:
     """What a person wants to see first. An ε is rounded down, since it is a lower bound."""
     if isinstance(record, ReproductionReport):
         agreeing = sum(row.agreement == WITHIN for row in record.rows)
-        figures = f"{agreeing} of {len(record.rows)} within both intervals"
-        return [("item", record.item), ("scale", record.scale), ("figures", figures), ("report", record.pdf)]
+        values = f"{agreeing} of {len(record.rows)} within both intervals"
+        return [("item", record.item), ("scale", record.scale), ("values", values), ("report", record.pdf)]
     if isinstance(record, Measurement):
         return [("data", record.dataset), ("found", _found(record)), ("report", record.pdf)]
     found = [("method", str(record.method)), ("data", str(record.dataset))]

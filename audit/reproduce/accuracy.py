@@ -5,16 +5,20 @@ from typing import Literal
 
 from audit.data.catalog import BY_NAME
 from audit.reproduce.cells import PlannedCell, accuracy_of
+from audit.reproduce.overrides import known_settings
 from audit.reproduce.scales import (
-    VARIANTS,
+    UNLIKE,
+    counted,
     data_of,
     differences,
     epochs_of,
+    in_paper,
     num_seeds,
     preset_of,
     scale_settings,
     size_of,
     steps_of,
+    variant_of,
     victims_of,
 )
 from audit.reproduce.tables import Label, PublishedCell, label_text
@@ -23,7 +27,14 @@ from audit.specs.utility import Utility
 from condensers.published import Circumstance, published_values
 
 # Labels that stand for a setting of the method.
-SYMBOLS = {"C": "clip", "sigma": "noise_multiplier", "L": "batch", "extractor": "extractor"}
+SYMBOLS = {
+    "C": "clip",
+    "sigma": "noise_multiplier",
+    "L": "batch",
+    "extractor": "extractor",
+    "I": "iterations",
+    "R": "iterations",
+}
 STEPS = ("I", "R")
 SMOKE_NETWORKS = {"vgg11": "lenet", "resnet18": "lenet", "alexnet": "lenet"}
 
@@ -31,38 +42,43 @@ SMOKE_NETWORKS = {"vgg11": "lenet", "resnet18": "lenet", "alexnet": "lenet"}
 def plan_accuracy(
     asked: Reproduce,
     cell: PublishedCell,
-    own: Mapping[str, str] | None = None,
+    row: Mapping[str, str] | None = None,
     *,
+    instead: Mapping[str, str] | None = None,
     preset: str = "paper",
-    as_printed: Mapping[str, str] | None = None,
 ) -> PlannedCell:
-    """The set that the labels name, and networks on it; `own` are further settings of the method.
+    """The set that the labels name, and networks on it.
 
-    `as_printed` are settings of the table's own paper where they differ from the preset's, which may be another's.
+    `row` are further settings that the paper has for the row, such as those of the table's own paper where the preset
+    is another's; `instead` are ours where they are not the row's.
     """
     labels = cell.labels
-    method, variant = VARIANTS.get(str(labels["method"]), (str(labels["method"]), {}))
-    variant = {**variant, **(as_printed or {})}
+    method, variant = variant_of(str(labels["method"]))
     dataset = str(labels["dataset"])
-    swept = {SYMBOLS[name]: label_text(value) for name, value in labels.items() if name in SYMBOLS}
-    if "L" in labels and asked.scale == "smoke":
-        swept["batch"] = str(max(1, round(int(labels["L"]) / 5)))
-    for name in STEPS:
-        if name in labels:
-            swept["iterations"] = str(steps_of(asked, method, int(labels[name])))
-    meant = {**scale_settings(asked, method), **swept, **variant, **(own or {})}
-    settings = {**meant, **known_settings(asked.settings, method)}
+    row = {
+        **{SYMBOLS[name]: label_text(value) for name, value in labels.items() if name in SYMBOLS},
+        **variant,
+        **(row or {}),
+    }
+    settings = {
+        **scale_settings(asked, method),
+        **row,
+        **_shortened(asked, labels, method),
+        **(instead or {}),
+        **known_settings(asked.settings, method),
+    }
     network = str(labels.get("network", "convnet"))
     trained = SMOKE_NETWORKS.get(network, network) if asked.scale == "smoke" else network
     name, records = data_of(asked, dataset)
     epochs = epochs_of(asked)
     ipc = images_per_class(asked, labels, method, dataset, preset)
+    epsilon = float(labels["epsilon"]) if "epsilon" in labels and "noise_multiplier" not in settings else None
     spec = Utility(
         methods=(method,),
         dataset=name,
         records=records,
         ipc=(size_of(asked, ipc),),
-        epsilon=(float(labels["epsilon"]),) if "epsilon" in labels and "noise_multiplier" not in settings else (),
+        epsilon=() if epsilon is None else (epsilon,),
         init=_init(labels),
         preset=preset_of(asked, preset),  # type: ignore[arg-type]
         settings={**settings, **victims_of(asked)},
@@ -75,18 +91,29 @@ def plan_accuracy(
         seed=asked.seed,
         device=asked.device,
     )
-    more = {} if epochs is None else {"networks": f"trained for {epochs} epochs, {num_seeds(asked)} seeds"}
+    more = {}
+    if epochs is not None:
+        more["networks"] = f"trained for {counted(epochs, 'epoch')}, {counted(num_seeds(asked), 'seed')}"
     if size_of(asked, ipc) != ipc:
         more["images per class"] = f"{size_of(asked, ipc)} instead of {ipc}"
     if trained != network:
         more["network"] = f"{trained} in place of {network}"
-    reduced = {key: value for key, value in settings.items() if key not in {**variant, **swept} or key == "iterations"}
-    return PlannedCell(
-        published=cell,
-        spec=spec,
-        read=accuracy_of,
-        differs=differences(asked, method=method, dataset=dataset, preset=preset, settings=reduced, more=more),
-    )
+    ratio = float(labels["ratio"]) if "ratio" in labels else None
+    paper = in_paper(method, preset, Circumstance(dataset=dataset, ipc=ipc, ratio=ratio, epsilon=epsilon), row)
+    said = differences(asked, dataset=dataset, settings=settings, paper=paper, more=more)
+    unlike = [UNLIKE[str(labels["method"])]] if labels["method"] in UNLIKE else []
+    return PlannedCell(published=cell, spec=spec, read=accuracy_of, differs=(*said, *unlike))
+
+
+def _shortened(asked: Reproduce, labels: Mapping[str, Label], method: str) -> dict[str, str]:
+    """Settings of the row that the scale makes smaller."""
+    found = {}
+    for name in STEPS:
+        if name in labels:
+            found["iterations"] = str(steps_of(asked, method, int(labels[name])))
+    if "L" in labels and asked.scale == "smoke":
+        found["batch"] = str(max(1, round(int(labels["L"]) / 5)))
+    return found
 
 
 def images_per_class(asked: Reproduce, labels: Mapping[str, Label], method: str, dataset: str, preset: str) -> int:
@@ -112,16 +139,6 @@ def records_of_ratio(asked: Reproduce, dataset: str) -> float:
     if asked.records is not None:
         per_class = asked.records / BY_NAME[dataset].num_classes
     return per_class * (0.5 if asked.ratio_of == "members" else 1.0)
-
-
-def known_settings(settings: Mapping[str, str], method: str) -> dict[str, str]:
-    """Those of --set that the method has."""
-    from dataclasses import fields
-
-    from condensers.registry import get_method
-
-    own = {field.name for field in fields(get_method(method).config)}
-    return {name: value for name, value in settings.items() if name in own}
 
 
 def _init(labels: Mapping[str, Label]) -> Literal["real"] | None:

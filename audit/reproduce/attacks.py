@@ -6,7 +6,7 @@ full, and for the few runs of the loss attack at scale reduced.
 
 from typing import Any
 
-from audit.reproduce.accuracy import images_of_ratio, known_settings, records_of_ratio
+from audit.reproduce.accuracy import images_of_ratio, records_of_ratio
 from audit.reproduce.cells import (
     PlannedCell,
     accuracy_of_victims,
@@ -15,15 +15,18 @@ from audit.reproduce.cells import (
     auc_percent_of,
     members_among_nearest,
 )
+from audit.reproduce.overrides import known_settings
 from audit.reproduce.scales import (
     EPOCHS_SETTING,
     SMOKE_RECORDS,
-    VARIANTS,
+    counted,
     data_of,
     differences,
     epochs_of,
+    in_paper,
     preset_of,
     scale_settings,
+    variant_of,
     victims_of,
 )
 from audit.reproduce.tables import PublishedCell
@@ -83,7 +86,7 @@ def plan_gan_leak(asked: Reproduce, cell: PublishedCell) -> PlannedCell:
 
 def plan_nearest(asked: Reproduce, cell: PublishedCell) -> PlannedCell:
     """How many of the nearest records of synthetic images are members."""
-    own, differs = _common(asked, cell, init=None)
+    own, differs = _common(asked, cell, init=None, networks=False)
     settings = {name: value for name, value in own.pop("settings").items() if not name.startswith("victim.")}
     runs = asked.seeds or RUNS[asked.scale]
     spec = Visual(**own, settings=settings, distances=("l2",), runs=runs)
@@ -91,56 +94,63 @@ def plan_nearest(asked: Reproduce, cell: PublishedCell) -> PlannedCell:
 
 
 def _common(
-    asked: Reproduce, cell: PublishedCell, *, init: str | None, pool: int | None = None
+    asked: Reproduce, cell: PublishedCell, *, init: str | None, pool: int | None = None, networks: bool = True
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """What all attacks are asked for, and what of it is otherwise than in the paper."""
     labels = cell.labels
-    method, variant = VARIANTS.get(str(labels["method"]), (str(labels["method"]), {}))
+    method, variant = variant_of(str(labels["method"]))
     dataset = str(labels.get("dataset", "fashion-mnist"))
     private = "epsilon" in labels
     preset = "paper" if private else DONG
     ratio = float(labels.get("ratio", 0.002))
-    name, records = data_of(asked, dataset)
+    name, _ = data_of(asked, dataset)
     ipc = images_of_ratio(asked, ratio, dataset)
-    printed = published_values(method, preset, Circumstance(dataset=dataset, ratio=ratio)).get("learning_rate")
-    rate = {} if printed is None else {"learning_rate": f"{printed * _fewer_images(asked, method, ratio, dataset):.3g}"}
-    settings = {**({} if asked.scale == "smoke" else rate), **scale_settings(asked, method), **variant}
+    epsilon = float(labels["epsilon"]) if private else None
+    paper = in_paper(method, preset, Circumstance(dataset=dataset, ipc=ipc, ratio=ratio, epsilon=epsilon), variant)
+    settings = {**rate_of(asked, method, preset, ratio, dataset), **scale_settings(asked, method), **variant}
     settings |= known_settings(asked.settings, method)
     epochs = epochs_of(asked)
     victims = {**victims_of(asked), **({} if epochs is None else {EPOCHS_SETTING: str(epochs)})}
-    if asked.scale == "smoke":
-        records = pool or records
-    elif dataset == "celeba-64" and records is None:
-        records = CELEBA_RECORDS
     own: dict[str, Any] = {
         "method": method,
         "dataset": name,
-        "records": records,
+        "records": (pool or SMOKE_RECORDS) if asked.scale == "smoke" else records_of(asked, dataset),
         "ipc": SMOKE_IMAGES if asked.scale == "smoke" else ipc,
         "init": None if method in ("real", "cgan") else init,
         "preset": preset_of(asked, preset),
         "settings": {**settings, **victims},
-        "epsilon": float(labels["epsilon"]) if private and "noise_multiplier" not in settings else None,
+        "epsilon": epsilon if "noise_multiplier" not in settings else None,
         "seed": asked.seed,
         "device": asked.device,
     }
-    more = {} if epochs is None else {"networks": f"trained for {epochs} epochs"}
+    more = {"networks": f"trained for {counted(epochs, 'epoch')}"} if networks and epochs is not None else {}
     if asked.scale == "smoke":
         more["images per class"] = f"{SMOKE_IMAGES} instead of {ipc}"
     elif asked.records is not None:
         more["images per class"] = f"{ipc}, r = {ipc / records_of_ratio(asked, dataset):.2g}"
-    as_printed = variant if printed is None else {**variant, "learning_rate": f"{printed:g}"}
-    reduced = {key: value for key, value in settings.items() if as_printed.get(key) != value}
     said = differences(
         asked,
-        method=method,
         dataset=dataset,
-        preset=preset,
-        settings=reduced,
+        settings=settings,
+        paper=paper,
         more=more,
+        networks=networks,
         smoke_records=pool or SMOKE_RECORDS,
     )
     return own, said
+
+
+def records_of(asked: Reproduce, dataset: str) -> int | None:
+    """Of which half is condensed: what --records has, else those of section 5.1; None: all."""
+    return CELEBA_RECORDS if dataset == "celeba-64" and asked.records is None else asked.records
+
+
+def rate_of(asked: Reproduce, method: str, preset: str, ratio: float, dataset: str) -> dict[str, str]:
+    """The learning rate that is printed for a ratio, if any, as a setting; the quick preset of smoke has its own."""
+    printed = published_values(method, preset, Circumstance(dataset=dataset, ratio=ratio)).get("learning_rate")
+    if printed is None or asked.scale == "smoke":
+        return {}
+    return {"learning_rate": f"{printed * _fewer_images(asked, method, ratio, dataset):.3g}"}
 
 
 def _fewer_images(asked: Reproduce, method: str, ratio: float, dataset: str) -> float:

@@ -17,10 +17,10 @@ from condensers.errors import MissingData
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
-    """One specification of an item: how many figures it serves, and its seconds of the clock, or why not."""
+    """One specification of an item: how many values it serves, and its seconds of the clock, or why not."""
 
     command: str
-    figures: int
+    values: int
     seconds: float | None
     why_not: str = ""
 
@@ -36,11 +36,11 @@ def expect_item(spec: Reproduce, where: Where, say: Callable[[str], None]) -> tu
 def _expect(command: str, specs: list[Spec], where: Where, say: Callable[[str], None]) -> Expected:
     match specs[0]:
         case Account():
-            return Expected(command=command, figures=len(specs), seconds=0.0)
+            return Expected(command=command, values=len(specs), seconds=0.0)
         case Lira() | Loss() | Utility() as one:
             try:
                 seconds = predict(one, where, say).seconds()
             except MissingData:
-                return Expected(command=command, figures=len(specs), seconds=None, why_not="its data were not found")
-            return Expected(command=command, figures=len(specs), seconds=seconds)
-    return Expected(command=command, figures=len(specs), seconds=None, why_not="no probe for this kind of audit")
+                return Expected(command=command, values=len(specs), seconds=None, why_not="its data were not found")
+            return Expected(command=command, values=len(specs), seconds=seconds)
+    return Expected(command=command, values=len(specs), seconds=None, why_not="no probe for this kind of audit")

@@ -5,6 +5,7 @@ paper does for a fair comparison with a GAN. Only synthetic images are mapped.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from sklearn.decomposition import PCA
@@ -16,6 +17,14 @@ from reports.records.reproduction import EmbeddingMap
 FEWEST_FOR_TSNE = 20
 PERPLEXITY = 30.0
 DECIMALS = 4
+
+
+def map_by_data_set(sets: Mapping[str, Tensor], datasets: Mapping[str, str], seed: int) -> tuple[EmbeddingMap, ...]:
+    """A map for each data set, since images of different sizes have no space in common; `datasets` by name of a set."""
+    return tuple(
+        replace(map_images({name: sets[name] for name in sets if datasets[name] == one}, seed), dataset=one)
+        for one in dict.fromkeys(datasets[name] for name in sets)
+    )
 
 
 def map_images(sets: Mapping[str, Tensor], seed: int) -> EmbeddingMap:

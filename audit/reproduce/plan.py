@@ -1,34 +1,48 @@
 """From a published item to what is run for each of its figures."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 
-from audit.reproduce.accuracy import known_settings, plan_accuracy
-from audit.reproduce.attacks import DONG, plan_gan_leak, plan_lira, plan_loss, plan_nearest, plan_victims
+from audit.reproduce.accuracy import plan_accuracy
+from audit.reproduce.attacks import (
+    DONG,
+    plan_gan_leak,
+    plan_lira,
+    plan_loss,
+    plan_nearest,
+    plan_victims,
+    rate_of,
+    records_of,
+)
 from audit.reproduce.cells import PlannedCell, distance_left, epsilon_of, stage_of
+from audit.reproduce.overrides import known_settings, refuse_unused, settings_taken
 from audit.reproduce.scales import (
     STAND_IN,
+    counted,
     data_of,
     differences,
     epochs_of,
+    in_paper,
     num_seeds,
     preset_of,
     scale_settings,
+    size_of,
     victims_of,
 )
-from audit.reproduce.tables import PublishedCell, PublishedItem, label_text
+from audit.reproduce.tables import PublishedCell, PublishedItem, label_text, published_item
 from audit.reproduce.zhao_zhang import plan_protocol
 from audit.specs.account import Account
 from audit.specs.continual import Continual
 from audit.specs.reproduce import Reproduce
 from audit.specs.theory import Theory
 from condensers.errors import BadConfig
+from condensers.published import Circumstance
 
 Planner = Callable[[Reproduce, PublishedCell], PlannedCell]
 Cells = tuple[PublishedCell, ...]
-# Accuracy on Adult: the classifier is a perceptron, and the table cannot be stood in for by digits.
+# Records, images per class and steps.
 THEORY = {"smoke": (200, (2,), 30), "reduced": (2000, (25, 50), 300), "full": (50_000, (50, 100), 20_000)}
-
-
+SAMPLES, OPTIMISATION_STEPS = 10_000, 200_000  # of Dosser, section 4.1: I₁ and I₂
 # Zheng & Li run DM by their own code, whose pixels are in [−1, 1] (SecMLSys/Differentially-Private-Dataset-Condensation
 # at a20cf59, main_DM.py and utils.py, get_dataset); the preset of DM is that of its authors' code.
 DM_OF_ZHENG_AND_LI = {"normalisation": "half", "victim.normalisation": "half"}
@@ -38,7 +52,20 @@ def plan_item(asked: Reproduce, item: PublishedItem) -> tuple[PlannedCell, ...]:
     """What is run for every figure that was asked for; at scale smoke, those of one data set and ratio."""
     cells = chosen_cells(asked, item)
     planner = PLANNERS.get(item.name, plan_accuracy)
-    return tuple(planner(asked, cell) for cell in cells)
+    planned = tuple(planner(asked, cell) for cell in cells)
+    refuse_unused(asked.settings, settings_taken(planned), item.name)
+    return planned
+
+
+def share_settings(asked: Sequence[Reproduce]) -> tuple[Reproduce, ...]:
+    """Items that were given the same settings: each keeps those that it has, and one that none has is refused."""
+    without = [one.but(settings={}) for one in asked]
+    taken = [settings_taken(plan_item(one, published_item(one.item))) for one in without]
+    refuse_unused(asked[0].settings, frozenset().union(*taken), "any item")
+    return tuple(
+        one.but(settings={name: value for name, value in one.settings.items() if name in own})
+        for one, own in zip(asked, taken, strict=True)
+    )
 
 
 def chosen_cells(asked: Reproduce, item: PublishedItem) -> tuple[PublishedCell, ...]:
@@ -89,15 +116,20 @@ def _not_there(item: PublishedItem, option: str, name: str, values: Collection[s
 
 def _plan_dong_pictures(asked: Reproduce, cell: PublishedCell) -> PlannedCell:
     """Figure 6: extractors with an embedding of 2048 dimensions."""
-    if cell.labels.get("dataset") is None:
-        raise ValueError("figure 6 is of one data set")
-    own = {"width": "64" if asked.scale == "smoke" else "2048", "learning_rate": "0.05"}
-    return plan_accuracy(asked, cell, own)
+    narrow = {"width": "64"} if asked.scale == "smoke" else {}
+    return plan_accuracy(asked, cell, {"width": "2048"}, instead={"learning_rate": "0.05", **narrow})
 
 
 def _plan_map(asked: Reproduce, cell: PublishedCell) -> PlannedCell:
-    """Figure 9: the sets of Dong et al."""
-    return plan_accuracy(asked, cell, preset=DONG)
+    """Figure 9: the sets of Dong et al., of a half of the records where their number is known before they are read."""
+    method, dataset, ratio = str(cell.labels["method"]), str(cell.labels["dataset"]), float(cell.labels["ratio"])
+    planned = plan_accuracy(asked, cell, instead=rate_of(asked, method, DONG, ratio, dataset), preset=DONG)
+    if asked.scale == "smoke":
+        return planned
+    records = records_of(asked, dataset)
+    if records is None:
+        return replace(planned, differs=(*planned.differs, "all records are condensed instead of half of them"))
+    return replace(planned, spec=planned.spec.but(records=records // 2))
 
 
 def _plan_theory(asked: Reproduce, cell: PublishedCell) -> PlannedCell:
@@ -117,7 +149,7 @@ def _plan_theory(asked: Reproduce, cell: PublishedCell) -> PlannedCell:
 def _plan_table_1(asked: Reproduce, cell: PublishedCell) -> PlannedCell:
     """Zheng & Li, Table I: accuracies, and budgets by the accountant, which needs no data."""
     if cell.labels["quantity"] == "accuracy":
-        return plan_accuracy(asked, cell, as_printed=DM_OF_ZHENG_AND_LI if cell.labels["method"] == "dm" else None)
+        return plan_accuracy(asked, cell, DM_OF_ZHENG_AND_LI if cell.labels["method"] == "dm" else None)
     spec = Account(method=str(cell.labels["method"]), dataset=cell.labels["dataset"])  # type: ignore[arg-type]
     return PlannedCell(published=cell, spec=spec, read=epsilon_of)
 
@@ -138,59 +170,76 @@ def _plan_continual(asked: Reproduce, cell: PublishedCell) -> PlannedCell:
     """PSG, C.5: R = 200 at every budget."""
     method, dataset = str(cell.labels["method"]), str(cell.labels["dataset"])
     name, records = data_of(asked, dataset)
-    own = {"iterations": "200"} if method == "psg" else {}
+    epsilon, ipc = float(cell.labels["epsilon"]), 10
+    row = {"iterations": "200"} if method == "psg" else {}
     few = {"batch": "16"} if asked.scale == "smoke" and method == "psg" else {}  # a stage has 46 records then
-    reduced = {**scale_settings(asked, method), **few, **known_settings(asked.settings, method)}
+    settings = {**row, **scale_settings(asked, method), **few, **known_settings(asked.settings, method)}
     epochs = epochs_of(asked)
     spec = Continual(
         method=method,
         dataset=name,
         records=records,
-        ipc=1 if asked.scale == "smoke" else 10,
-        epsilon=float(cell.labels["epsilon"]),
+        ipc=size_of(asked, ipc),
+        epsilon=epsilon,
         preset=preset_of(asked),  # type: ignore[arg-type]
-        settings={**own, **reduced, **victims_of(asked)},
+        settings={**settings, **victims_of(asked)},
         seeds=num_seeds(asked),
         epochs=epochs,
         seed=asked.seed,
         device=asked.device,
     )
-    more = {} if epochs is None else {"networks": f"trained for {epochs} epochs"}
-    differs = differences(asked, method=method, dataset=dataset, preset="paper", settings=reduced, more=more)
+    more = {} if epochs is None else {"networks": f"trained for {counted(epochs, 'epoch')}"}
+    if size_of(asked, ipc) != ipc:
+        more["images per class"] = f"{size_of(asked, ipc)} instead of {ipc}"
+    paper = in_paper(method, "paper", Circumstance(dataset=dataset, ipc=ipc, epsilon=epsilon), row)
+    differs = differences(asked, dataset=dataset, settings=settings, paper=paper, more=more)
     return PlannedCell(published=cell, spec=spec, read=stage_of(int(cell.labels["stage"])), differs=differs)
 
 
 def _plan_ablation(asked: Reproduce, cell: PublishedCell) -> PlannedCell:
     """Dosser, Table 2, with PEA: without DOS there are as many optimisation steps as samples (section 4.3.2)."""
     ipc, epsilon = str(cell.labels["ipc and ε"]).split(", ")
-    own = {"pea": "true", "ser": "true" if cell.labels["SER"] == "yes" else "false"}
+    row = {"pea": "true", "ser": "true" if cell.labels["SER"] == "yes" else "false"}
+    instead: dict[str, str] = {}
     if cell.labels["DOS"] == "no":
-        own["optimisation_steps"] = scale_settings(asked, "dosser").get("iterations", "10000")
-    return _plan_dosser(asked, cell, own, ipc=int(ipc), epsilon=float(epsilon))
+        row["optimisation_steps"], instead = str(SAMPLES), _optimisation_steps(asked, SAMPLES)
+    return _plan_dosser(asked, cell, row, instead, ipc=int(ipc), epsilon=float(epsilon))
 
 
 def _plan_dosser_sweep(asked: Reproduce, cell: PublishedCell) -> PlannedCell:
     """Dosser, Figure 4."""
     varied, value = str(cell.labels["varied"]), int(cell.labels["value"])
-    own = {"pea": "true"}
+    row = {"pea": "true", varied.replace(" ", "_"): str(value)}
+    instead: dict[str, str] = {}
     if varied == "optimisation steps":
-        share = int(scale_settings(asked, "dosser").get("optimisation_steps", "200000")) / 200_000
-        own["optimisation_steps"] = str(max(1, round(value * share)))
+        instead = _optimisation_steps(asked, value)
     elif asked.scale == "smoke":
-        own["subspace" if varied == "subspace" else "auxiliary_images"] = str(max(2, value // 50))
-    else:
-        own |= {"subspace": str(value)} if varied == "subspace" else {"auxiliary_images": str(value)}
-        if varied == "subspace" and value >= 1000:
-            own["auxiliary_images"] = "2000"
-    return _plan_dosser(asked, cell, own, ipc=int(cell.labels["ipc"]), epsilon=1.0)
+        instead = {varied.replace(" ", "_"): str(max(2, value // 50))}
+    elif varied == "subspace" and value >= 1000:
+        instead = {"auxiliary_images": "2000"}  # the dimension is below the number of auxiliary images
+    return _plan_dosser(asked, cell, row, instead, ipc=int(cell.labels["ipc"]), epsilon=1.0)
+
+
+def _optimisation_steps(asked: Reproduce, value: int) -> dict[str, str]:
+    """As many as samples without DOS; others lie between those and the scale's in the same proportion."""
+    scale, told = scale_settings(asked, "dosser"), asked.settings.get("iterations", "")
+    fewest = int(told if told.isdecimal() else scale.get("iterations", SAMPLES))
+    most = int(scale.get("optimisation_steps", OPTIMISATION_STEPS))
+    share = (value - SAMPLES) / (OPTIMISATION_STEPS - SAMPLES)
+    return {"optimisation_steps": str(round(fewest + share * (most - fewest)))}
 
 
 def _plan_dosser(
-    asked: Reproduce, cell: PublishedCell, own: dict[str, str], *, ipc: int, epsilon: float
+    asked: Reproduce,
+    cell: PublishedCell,
+    row: dict[str, str],
+    instead: dict[str, str],
+    *,
+    ipc: int,
+    epsilon: float,
 ) -> PlannedCell:
     labels = {"method": "dosser", "dataset": cell.labels["dataset"], "ipc": ipc, "epsilon": epsilon}
-    planned = plan_accuracy(asked, PublishedCell(labels=labels, value=cell.value, spread=cell.spread), own)
-    return PlannedCell(published=cell, spec=planned.spec, read=planned.read, differs=planned.differs)
+    return replace(plan_accuracy(asked, replace(cell, labels=labels), row, instead=instead), published=cell)
 
 
 PLANNERS: dict[str, Planner] = {

@@ -25,7 +25,7 @@ from audit.games.settings import versions
 from audit.games.utility.run import condensed_sets
 from audit.reproduce.agreement import Measured, judge
 from audit.reproduce.cells import PlannedCell
-from audit.reproduce.maps import map_images
+from audit.reproduce.maps import map_by_data_set
 from audit.reproduce.plan import plan_item
 from audit.reproduce.tables import PublishedItem, label_text, published_item
 from audit.specs.account import Account
@@ -35,6 +35,7 @@ from audit.specs.spec import Spec
 from audit.specs.theory import Theory
 from audit.specs.utility import Utility
 from condensers.errors import BadInput, MissingData
+from condensers.published import open_questions
 from reports.documents.reproduction import ReproductionMaterial, build_reproduction
 from reports.records.gallery import pixels
 from reports.records.reproduction import NOT_COMPARED, NOT_RUN, EmbeddingMap, ReproducedRow, ReproductionReport
@@ -61,8 +62,8 @@ def run_reproduction(spec: Reproduce, where: Where, say: Say, finished: Finished
     outcomes = [_measure(cell, where, say, known, (place, len(planned))) for place, cell in enumerate(planned, 1)]
     measured = [(one.cell.published, one.measured) for one in outcomes if one.measured is not None]
     rows = tuple(_row(item, one, measured, stands_in=spec.scale == "smoke") for one in outcomes)
-    sets = _sets(item, outcomes, where, say)
-    maps = (map_images(sets, spec.seed),) if item.map and sets else ()
+    sets, datasets = _sets(item, outcomes, where, say)
+    maps = map_by_data_set(sets, datasets, spec.seed) if item.map else ()
     return _keep(spec, item, rows, maps, sets if item.pictures else {}, where, say)
 
 
@@ -70,10 +71,10 @@ def _measure(cell: PlannedCell, where: Where, say: Say, known: Finished, place: 
     key = f"{type(cell.spec).__name__} {cell.spec.to_json()}"
     try:
         if key not in known:
-            say(f"figure {place[0]} of {place[1]}: {cell.spec.command()}")
+            say(f"value {place[0]} of {place[1]}: {cell.spec.command()}")
             known[key] = run_cell(cell.spec, where, say)
         differs = (*cell.differs, *incomplete_data(cell.spec, known[key]), *untrained_networks(known[key]))
-        return _Outcome(cell=cell, measured=cell.read(known[key]), differs=differs)
+        return _Outcome(cell=cell, measured=cell.read(known[key]), differs=differs or open_choices(cell.spec))
     except MissingData as error:
         # The message may name folders of this machine, which belong into no record.
         say(f"not run: {error}")
@@ -106,6 +107,14 @@ def untrained_networks(record: Any) -> tuple[str, ...]:
     return (f"the attacked networks may be no better than chance (accuracy {100 * utility.accuracy:.1f}%)",)
 
 
+def open_choices(spec: Any) -> tuple[str, ...]:
+    """In words, that nothing else differs than what the paper leaves open, where it does; a budget has no such part."""
+    methods = ("dm",) if isinstance(spec, Theory) else getattr(spec, "methods", None) or (getattr(spec, "method", ""),)
+    if isinstance(spec, Account) or not any(open_questions(method) for method in methods):
+        return ()
+    return (f"only what `audit methods --method {methods[0]}` lists as open",)
+
+
 def run_cell(spec: Any, where: Where, say: Say) -> Any:
     """The record of one figure's specification; what has cells keeps them in a folder that all items share."""
     match spec:
@@ -127,7 +136,7 @@ def _row(item: PublishedItem, one: _Outcome, measured: list[Any], *, stands_in: 
         labels=tuple((name, label_text(value)) for name, value in cell.labels.items()),
         relation=item.relation if item.relation == "below" else "value",
         published=cell.value,
-        published_interval=cell.interval,
+        published_interval=None if item.relation == "below" else cell.interval,
         printed=cell.text,
         ours=None if ours is None else ours.value,
         interval=None if ours is None else ours.interval,
@@ -149,19 +158,22 @@ def _agreement(item: PublishedItem, one: _Outcome, measured: list[Any], *, stand
     return judge(item, one.cell.published, one.measured, measured)
 
 
-def _sets(item: PublishedItem, outcomes: list[_Outcome], where: Where, say: Say) -> dict[str, torch.Tensor]:
-    """Synthetic images of an item that shows them, by what they are called."""
-    if not (item.pictures or item.map):
-        return {}
+def _sets(
+    item: PublishedItem, outcomes: list[_Outcome], where: Where, say: Say
+) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
+    """Synthetic images of an item that shows them and their data sets, both by what the images are called."""
     found: dict[str, torch.Tensor] = {}
+    datasets: dict[str, str] = {}
+    if not (item.pictures or item.map):
+        return found, datasets
     for one in outcomes:
         if one.measured is None or not isinstance(one.cell.spec, Utility):
             continue
         name = name_labels((label, label_text(value)) for label, value in one.cell.published.labels.items())
         for made in condensed_sets(one.cell.spec, replace(where, out=folder_of(one.cell.spec, where)), say):
             if made.images.ndim == 4:
-                found[name] = made.images.detach().cpu()
-    return dict(sorted(found.items()))
+                found[name], datasets[name] = made.images.detach().cpu(), one.cell.spec.dataset
+    return dict(sorted(found.items())), datasets
 
 
 def _keep(
@@ -197,6 +209,7 @@ def _keep(
         digest=digest,
         run_directory=name,
         pdf="report.pdf",
+        interval_of=item.interval_of,
     )
     shown = {place: images[:: max(1, len(images) // MOST_PICTURES)][:MOST_PICTURES] for place, images in sets.items()}
     with directory.held():

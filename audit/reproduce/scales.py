@@ -7,6 +7,7 @@ of them.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 from audit.specs.reproduce import Reproduce
 from condensers.errors import BadConfig
@@ -23,9 +24,12 @@ VARIANTS: dict[str, tuple[str, dict[str, str]]] = {
     "kip with zca": ("kip", {"zca": "true"}),
     "psg without noise": ("psg", {"noise_multiplier": "0"}),
     "dosser with pea": ("dosser", {"pea": "true"}),
+    "dp-kip-scatternet": ("dp-kip", {}),
     # σ of the released code, as PSG's C.4 has it, and the accounting that gives ε ≈ 10 for it (docs/generators.md).
     "gs-wgan as published": ("gs-wgan", {"accounting": "apart", "noise_multiplier": "1.07"}),
 }
+# What ours is without, of a variant that is not built here.
+UNLIKE = {"dp-kip-scatternet": "fully connected kernel in place of scattering features"}
 _NARROW = {"width": "8", "depth": "2"}
 SMOKE: dict[str, dict[str, str]] = {
     "dm": {"iterations": "20", **_NARROW},
@@ -64,6 +68,12 @@ REDUCED: dict[str, dict[str, str]] = {
     "cgan": {"iterations": "600", "generator_width": "16"},
 }
 PAPER_STEPS = {"dosser": 200_000, "psg": 1000, "dyn-psg": 1000, "ndpdc": 10_000}
+
+
+def variant_of(name: str) -> tuple[str, dict[str, str]]:
+    """The method that a table calls by this name, and what is set to have that variant of it."""
+    method, variant = VARIANTS.get(name, (name, {}))
+    return method, dict(variant)
 
 
 def scale_settings(asked: Reproduce, method: str) -> dict[str, str]:
@@ -116,27 +126,59 @@ def steps_of(asked: Reproduce, method: str, steps: int, setting: str = "iteratio
     return steps if own is None else max(1, round(steps * int(own) / PAPER_STEPS[method]))
 
 
+def in_paper(
+    method: str, preset: str, circumstance: Circumstance, row: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Settings that the paper has for a row: those of its preset there, and `row`, which the row itself names."""
+    printed = published_values(method, preset, circumstance)
+    return {**{name: _as_text(value) for name, value in printed.items()}, **(row or {})}
+
+
 def differences(
     asked: Reproduce,
     *,
-    method: str,
     dataset: str,
-    preset: str,
     settings: Mapping[str, str],
+    paper: Mapping[str, str],
     more: Mapping[str, str] = {},
+    networks: bool = True,
     smoke_records: int = SMOKE_RECORDS,
 ) -> tuple[str, ...]:
-    """In words, what is otherwise than in the paper: data, settings of the scale, and what `more` says of others."""
+    """In words, what is otherwise than in the paper: data, settings that are not `paper`'s, the networks that are
+    trained, if any are, and what `more` says of others.
+    """
     said = []
     if asked.scale == "smoke":
         said.append(f"{smoke_records} records of {STAND_IN} in place of {dataset}, preset quick")
     if asked.records is not None:
         said.append(f"{grouped(asked.records)} records")
-    printed = published_values(method, preset, Circumstance(dataset=dataset))
     for name, value in sorted(settings.items()):
-        paper = str(printed.get(name, "")).lower()  # of a truth value as settings are written
-        if paper != value:
-            said.append(f"{name.replace('_', ' ')} {value}{f' instead of {paper}' if name in printed else ''}")
-    victims = {name.removeprefix("victim."): value for name, value in victims_of(asked).items()}
-    said += [f"networks of {name.replace('_', ' ')} {value}" for name, value in sorted(victims.items())]
+        if name not in paper or not _equal(paper[name], value):
+            said.append(f"{_in_words(name)} {value}{f' instead of {paper[name]}' if name in paper else ''}")
+    if networks:
+        said += [f"{_in_words(name)} {value}" for name, value in sorted(victims_of(asked).items())]
     return (*said, *(f"{name} {text}" for name, text in more.items()))
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: 1 seed, 3 seeds."""
+    return f"{grouped(number)} {noun}{'' if number == 1 else 's'}"
+
+
+def _in_words(setting: str) -> str:
+    """A setting, or one of the networks, as a report calls it."""
+    name = setting.removeprefix("victim.").replace("_", " ")
+    return f"networks of {name}" if setting.startswith("victim.") else name
+
+
+def _as_text(value: Any) -> str:
+    """As settings are written."""
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _equal(one: str, other: str) -> bool:
+    """Whether two settings are the same text or the same number."""
+    try:
+        return one == other or float(one) == float(other)
+    except ValueError:
+        return False

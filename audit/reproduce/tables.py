@@ -12,7 +12,7 @@ from condensers.spelling import did_you_mean
 
 FILE = "published.toml"
 RELATIONS = ("value", "below", "drawn")
-NOT_LABELS = ("values", "spread", "only")
+NOT_LABELS = ("values", "spread", "only", "decimals")
 Label = str | int | float
 
 
@@ -20,7 +20,7 @@ Label = str | int | float
 class PublishedCell:
     """One figure of a table: where it stands, its value and what is printed after ±; None where nothing is printed.
 
-    `unit` is one of the last digit printed, as the other figures of the row show it; None: as the value does.
+    `unit` is one of the last digit printed, as all that the row prints shows it; None: as the value does.
     """
 
     labels: dict[str, Label]
@@ -65,6 +65,7 @@ class PublishedItem:
     chance_of: dict[str, float] = field(default_factory=dict)
     baseline: dict[str, Label] | None = None
     axis: str = ""
+    interval_of: str = ""
     pictures: bool = False
     map: bool = False
 
@@ -97,20 +98,20 @@ def published_items() -> dict[str, PublishedItem]:
 
 
 def published_item(name: str) -> PublishedItem:
-    """The item, or one line that says which there are."""
+    """The item, or one line that says which one was meant, or which a paper has."""
     items = published_items()
-    if name not in items:
-        raise BadConfig(
-            f"ITEM {name!r}: no such table or figure; there are {', '.join(items)}{did_you_mean(name, items)}"
-        )
-    return items[name]
+    if name in items:
+        return items[name]
+    of_paper = ", ".join(item for item in items if item.startswith(f"{name.rstrip('/')}/"))
+    hint = f"; there are {of_paper}" if of_paper else did_you_mean(name, items)
+    raise BadConfig(f"ITEM {name!r}: no such table or figure (`audit reproduce` lists them){hint}")
 
 
 def _item(name: str, entry: dict[str, Any], papers: dict[str, str]) -> PublishedItem:
     own = {key: entry[key] for key in ("where", "title", "unit")}
     optional = {
         key: entry[key]
-        for key in ("relation", "chance", "chance_of", "baseline", "axis", "pictures", "map")
+        for key in ("relation", "chance", "chance_of", "baseline", "axis", "interval_of", "pictures", "map")
         if key in entry
     }
     return PublishedItem(
@@ -126,7 +127,8 @@ def _item(name: str, entry: dict[str, Any], papers: dict[str, str]) -> Published
 def _cells(row: dict[str, Any], over: str, columns: list[Label]) -> list[PublishedCell]:
     labels = {key: value for key, value in row.items() if key not in NOT_LABELS}
     spreads = row.get("spread", [math.nan] * len(columns))
-    unit = min((rounding(value) for value in row["values"] if not math.isnan(value)), default=None)
+    printed = [value for value in (*row["values"], *spreads) if not math.isnan(value)]
+    unit = 10.0 ** -row["decimals"] if "decimals" in row else min(map(rounding, printed), default=None)
     return [
         PublishedCell(labels={**labels, over: column}, value=_known(value), spread=_known(spread), unit=unit)
         for column, value, spread in zip(columns, row["values"], spreads, strict=True)

@@ -4,12 +4,22 @@ The final network alone is attacked, and TPR at FPR 0.1% is reported, with DP-SG
 protocol is taken from the paper: none of its figures is quoted here.
 """
 
-from audit.reproduce.accuracy import known_settings
 from audit.reproduce.cells import PlannedCell, tpr_percent_of
-from audit.reproduce.scales import EPOCHS_SETTING, data_of, epochs_of, scale_settings, victims_of
+from audit.reproduce.overrides import known_settings
+from audit.reproduce.scales import (
+    EPOCHS_SETTING,
+    counted,
+    data_of,
+    differences,
+    epochs_of,
+    in_paper,
+    scale_settings,
+    victims_of,
+)
 from audit.reproduce.tables import PublishedCell
 from audit.specs.membership import Lira
 from audit.specs.reproduce import Reproduce
+from condensers.published import Circumstance
 
 CANARIES = {"smoke": 50, "reduced": 500, "full": 500}
 SHADOWS = {"smoke": 32, "reduced": 64, "full": 256}
@@ -23,29 +33,36 @@ def plan_protocol(asked: Reproduce, cell: PublishedCell) -> PlannedCell:
     name, records = data_of(asked, dataset)
     private = method == "dpsgd"
     settings = {**scale_settings(asked, method), **known_settings(asked.settings, method)}
-    if not private and (asked.scale == "smoke" or EPOCHS_SETTING in asked.settings):
-        settings |= {EPOCHS_SETTING: str(epochs_of(asked))}
+    ipc = None if private else int(cell.labels["ipc"])
+    victims, more = {}, {}
     if not private:
-        settings |= victims_of(asked)
+        victims = victims_of(asked)
+        if asked.scale == "smoke" or EPOCHS_SETTING in asked.settings:
+            epochs = epochs_of(asked)
+            assert epochs is not None
+            victims[EPOCHS_SETTING] = str(epochs)
+            more["networks"] = f"trained for {counted(epochs, 'epoch')}"
+        if asked.scale == "smoke":
+            more["images per class"] = f"{SMOKE_IMAGES} instead of {ipc}"
     shadows = asked.seeds or SHADOWS[asked.scale]
     spec = Lira(
         method=method,
         dataset=name,
         records=records,
-        ipc=None if private else SMOKE_IMAGES if asked.scale == "smoke" else int(cell.labels["ipc"]),
+        ipc=SMOKE_IMAGES if ipc is not None and asked.scale == "smoke" else ipc,
         epsilon=float(cell.labels["epsilon"]) if private else None,
         audited="0",
         canaries=f"mislabelled:{CANARIES[asked.scale]}",
         preset="quick" if private or asked.scale == "smoke" else "paper",
-        settings=settings,
+        settings={**settings, **victims},
         shadows=shadows,
         seed=asked.seed,
         device=asked.device,
     )
+    paper = in_paper(method, "paper", Circumstance(dataset=dataset, ipc=ipc))
     differs = (
-        f"{CANARIES[asked.scale]} mislabelled records of {name} audited, {shadows} shadows",
-        "the copy of CIFAR-10 at hand may hold fewer records than the paper's 50 000: all that it holds are used",
-        *(f"{key} {value}" for key, value in settings.items()),
+        f"{CANARIES[asked.scale]} mislabelled records of {name} audited, {counted(shadows, 'shadow')}",
+        *differences(asked, dataset=dataset, settings=settings, paper=paper, more=more, networks=not private),
         *(("DP-SGD with the quick preset of this package",) if private else ()),
     )
     return PlannedCell(published=cell, spec=spec, read=tpr_percent_of(FALSE_POSITIVE_RATE), differs=differs)

@@ -46,7 +46,7 @@ class Reproduce(Spec, frozen=True, kw_only=True):
     only: Annotated[
         tuple[str, ...],
         Meta(
-            description="Use only figures of the item with this label, such as ipc=10 or ratio=0.002. May be repeated.",
+            description="Use only values of the item with this label, such as ipc=10 or ratio=0.002. May be repeated.",
             extra={"metavar": "NAME=VALUE"},
         ),
     ] = ()
@@ -72,6 +72,7 @@ class Reproduce(Spec, frozen=True, kw_only=True):
     device: fields.Device = "auto"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.scale == "smoke" and self.records is not None:
             raise BadConfig(f"--records {self.records}: scale smoke has its own few; add --scale reduced")
 

@@ -1,7 +1,7 @@
 """The report of `audit reproduce`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from reports.documents.blocks import (
     Block,
@@ -56,7 +56,7 @@ def build_reproduction(material: ReproductionMaterial) -> Document:
             Prose(text=REPEAT_NOTE),
             Code(text=report.command),
             Definitions(entries=repeat_entries(report.digest, report.versions, Run_directory=report.run_directory)),
-            Details(summary="What was run for each figure", blocks=(Definitions(entries=_commands(report)),)),
+            Details(summary="What was run for each value", blocks=(Definitions(entries=_commands(report)),)),
             Details(summary="Specification", blocks=(settings_table(report.config),)),
         ),
         source="Drawn from report.json; table.csv and table.md hold the same rows.",
@@ -67,15 +67,18 @@ def _figures(material: ReproductionMaterial) -> tuple[Block, ...]:
     report = material.report
     blocks: list[Block] = []
     if report.axis and any(row.ours is not None for row in report.rows):
-        blocks += [
-            Heading(text=f"By {words.name_axis(report.axis)}"),
-            Figure(plot=curve_plot(report), name="curve"),
-            Prose(text=words.CURVE_NOTE, kind="note"),
-        ]
+        by_axis = words.rows_by_axis(report)
+        for name, rows in by_axis.items():
+            file = "curve" if len(by_axis) == 1 else f"curve-{name.replace(' ', '-')}"
+            blocks += [
+                Heading(text=f"By {name}"),
+                Figure(plot=curve_plot(replace(report, rows=rows), name), name=file),
+            ]
+        blocks.append(Prose(text=words.CURVE_NOTE, kind="note"))
     for found in report.maps:
         blocks += [
-            Heading(text=f"Map of synthetic images by {found.kind}"),
-            Figure(plot=map_plot(found), name="map"),
+            Heading(text=f"Map of synthetic images ({', '.join(filter(None, (found.dataset, found.kind)))})"),
+            Figure(plot=map_plot(found), name="-".join(filter(None, ("map", found.dataset)))),
             Prose(text=MAP_NOTE, kind="note"),
         ]
     if material.pictures:

@@ -17,15 +17,15 @@ _HEIGHT, _MARGIN, _BELOW = 150.0, 46.0, 40.0
 _TICK, _APART = Face(size=8, leading=10), 4.0
 
 
-def curve_plot(report: ReproductionReport) -> Plot:
-    """The figures of an item along its axis: ours with intervals, the printed ones as open markers."""
+def curve_plot(report: ReproductionReport, by: str = "") -> Plot:
+    """The values of an item along its axis, which `by` names: ours with intervals, printed ones as open markers."""
+    by = by or name_axis(report.axis)
     curves = _curves(report)
     labels = [text for name in curves for text in (name, f"{name}, published")]
     return Plot(
-        alt=f"{report.title} ({report.unit}) by {name_axis(report.axis)}, as printed and as measured; the table has "
-        "the numbers.",
+        alt=f"{report.title} ({report.unit}) by {by}, as printed and as measured; the table has the numbers.",
         height=lambda width: _HEIGHT + _BELOW + 8 + legend_height(width, labels),
-        draw=partial(_draw_curves, report=report, curves=curves, labels=labels),
+        draw=partial(_draw_curves, report=report, curves=curves, labels=labels, by=by),
     )
 
 
@@ -44,7 +44,7 @@ def _place(row: ReproducedRow, axis: str) -> float:
 
 
 def _draw_curves(
-    canvas: Canvas, *, report: ReproductionReport, curves: dict[str, list[ReproducedRow]], labels: list[str]
+    canvas: Canvas, *, report: ReproductionReport, curves: dict[str, list[ReproducedRow]], labels: list[str], by: str
 ) -> None:
     axes = canvas.axes(_MARGIN, 8, canvas.width - _MARGIN - 8, _HEIGHT)
     places: set[float] = set()
@@ -83,7 +83,7 @@ def _draw_curves(
         axes.set_xscale("log")
     axes.set_xticks(sorted(places), _tick_labels(axes, sorted(places)))
     axes.minorticks_off()
-    axes.set(xlabel=name_axis(report.axis), ylabel=report.unit)
+    axes.set(xlabel=by, ylabel=report.unit)
     axes.grid(axis="y")
     canvas.legend(axes, _HEIGHT + _BELOW, legend_columns(canvas.width, labels))
 

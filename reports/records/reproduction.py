@@ -13,10 +13,10 @@ AGREEMENTS = (WITHIN, DIRECTION, NO, UNDECIDED, NOTHING_PRINTED, NOT_COMPARED, N
 class ReproducedRow:
     """One figure: where it stands, as printed and as measured, in the unit of the item.
 
-    `printed` is the figure as the paper has it. A figure of other data, as at scale smoke, is not compared. `relation`
-    is "below" where the paper says that the figure lies below `published`. `num_seeds` seeds, runs or networks are
-    behind `ours`; `interval` is None of a single one. `differs` says what was reduced or is otherwise than in the
-    paper, or why nothing was run.
+    WITHIN means that the two intervals overlap. `printed` is the figure as the paper has it. A figure of other data, as
+    at scale smoke, is not compared. `relation` is "below" where the paper says that the figure lies below `published`,
+    which has no interval then. `num_seeds` seeds, runs or networks are behind `ours`; `interval` is None of a single
+    one. `differs` says what was reduced or is otherwise than in the paper, or why nothing was run.
     """
 
     labels: tuple[tuple[str, str], ...]
@@ -42,15 +42,19 @@ class ReproducedRow:
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddingMap:
-    """Points of a plane, by method: a map of synthetic images."""
+    """Points of a plane, by method: a map of synthetic images of one data set."""
 
     kind: str
     points: dict[str, tuple[tuple[float, float], ...]]
+    dataset: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReproductionReport:
-    """All figures of one item. `quoted` names what cannot be run here, and why. `axis` is the label of a curve."""
+    """All figures of one item. `quoted` names what cannot be run here, and why. `axis` is the label of a curve.
+
+    `interval_of` says what our intervals are where they are no 95% intervals.
+    """
 
     item: str
     paper: str
@@ -68,4 +72,5 @@ class ReproductionReport:
     digest: str
     run_directory: str
     pdf: str
+    interval_of: str = ""
     schema: str = REPRODUCTION_SCHEMA

@@ -51,15 +51,17 @@ _PLAIN = ("method", "dataset", "varied")
 _SYMBOLS = {"epsilon": "ε", "sigma": "σ"}
 CURVE_NOTE = "Filled markers are measured here, with their intervals; open markers are values that the paper prints."
 DRAWN_NOTE = " A value that the paper only plots is listed as “drawn”."
+INTERVAL_OF = "95% intervals over seeds, networks or runs"
 INTERVALS = (
-    "Published intervals are the value ± what the paper prints after it, or one unit of its last digit. Ours are 95% "
-    "intervals over seeds, networks or runs; a figure without an interval comes from a single run or is analytic. "
-    "Where ours contains chance as well as the published value, nothing is decided."
+    "Published intervals are the value ± what the paper prints after it, or one unit of its last digit. Ours are "
+    "{ours}; a value without an interval comes from a single run or is analytic. “Within both intervals” means that "
+    "the two intervals overlap, not that each contains the other value. Where ours contains chance as well as the "
+    "published value, nothing is decided."
 )
 
 
 def summary(report: ReproductionReport) -> str:
-    """How many figures agree, in one sentence."""
+    """How many values agree, in one sentence."""
     counts = Counter(row.agreement for row in report.rows)
     total = len(report.rows)
     parts = [
@@ -67,7 +69,7 @@ def summary(report: ReproductionReport) -> str:
         for agreement, said in _SUMMARY.items()
         if counts[agreement]
     ]
-    return f"{count(total)} figure{'' if total == 1 else 's'}: {', '.join(parts)}."
+    return f"{count(total)} value{'' if total == 1 else 's'}: {', '.join(parts)}."
 
 
 def name_of(row: ReproducedRow) -> str:
@@ -85,9 +87,20 @@ def name_axis(axis: str) -> str:
     return _AXES.get(axis, axis)
 
 
+def rows_by_axis(report: ReproductionReport) -> dict[str, tuple[ReproducedRow, ...]]:
+    """Rows of each curve by what they are drawn by; an item that varies several settings has a curve for each."""
+    names = [row.label("varied") or name_axis(report.axis) for row in report.rows]
+    return {
+        name: tuple(row for row, own in zip(report.rows, names, strict=True) if own == name)
+        for name in dict.fromkeys(names)
+    }
+
+
 def explain_intervals(report: ReproductionReport) -> str:
     """The note below the table."""
-    return INTERVALS + (DRAWN_NOTE if any(row.published is None for row in report.rows) else "")
+    return INTERVALS.format(ours=report.interval_of or INTERVAL_OF) + (
+        DRAWN_NOTE if any(row.published is None for row in report.rows) else ""
+    )
 
 
 def published_text(row: ReproducedRow) -> str:

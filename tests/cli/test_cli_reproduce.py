@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from audit.cli import main
@@ -39,11 +40,46 @@ def test_the_list_names_every_item_and_what_cannot_be_run(
     assert [entry["item"] for entry in json.loads(text)] == list(published_items())
 
 
+def test_the_list_tells_a_part_of_a_data_set_against_its_labels(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    labels = np.repeat(np.arange(10), 20)
+    np.savez(tmp_path / "cifar10_few.npz", x_train=np.zeros((200, 32, 32, 3), dtype=np.uint8), y_train=labels)
+    status, text, _ = call(monkeypatch, capsys, "--data-root", str(tmp_path))
+    assert status == 0
+    assert "cifar10 (200 of 50 000 training records here)" in text
+    assert text.count("scale smoke needs only digits") == 1
+    (tmp_path / "cifar10_few.npz").write_bytes(b"no archive")
+    status, text, _ = call(monkeypatch, capsys, "--data-root", str(tmp_path))
+    assert (status, "cifar10 (cannot be read)" in text) == (0, True)
+
+
+def test_nothing_could_be_tested_against_its_exit_code(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    words = ("zheng-li/figure-1", "--scale", "reduced", "--data-root", str(tmp_path), "--out", str(tmp_path / "runs"))
+    status, text, said = call(monkeypatch, capsys, *words)
+    assert status == 3
+    assert text.startswith("zheng-li/figure-1   5 values: not run.")
+    assert "nothing could be tested: the data of every value are missing" in said.splitlines()[-1]
+    assert next((tmp_path / "runs").glob("*/report.pdf")).exists()
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (("dong/table-99",), "no such table or figure"),
+        (("dong",), "there are dong/table-1, dong/table-2, dong/table-3, dong/table-4, dong/figure-2"),
         (("dong/table-1", "--all"), "give only one of them"),
+        (("--scale", "reduced"), "--scale: give an item or --all"),
+        (("--method", "dm"), "--method: give an item or --all"),
+        (("--plan",), "--plan: give an item or --all"),
+        (("dong/table-1", "--scale", "full", "--records", "0"), "--records 0: must be at least 1"),
+        (("dong/table-1", "--seeds", "0"), "--seeds 0: must lie in 1…10000"),
+        (("dong/table-1", "--seeds", "-1"), "--seeds -1: must lie in 1…10000"),
+        (("dong/table-1", "--seed", "-1"), "--seed -1: must lie in 0…"),
+        (("dong/table-1", "--set", "iteration=5"), "not a setting of dong/table-1; did you mean iterations?"),
+        (("--all", "--set", "iteration=5"), "not a setting of any item; did you mean iterations?"),
         (("dong/table-1", "--scale", "huge"), "is not one of 'smoke', 'reduced', 'full'"),
         (("dong/table-1", "--dataset", "moon"), "--dataset moon: not in dong/table-1, which has fashion-mnist"),
     ],

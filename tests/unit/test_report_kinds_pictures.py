@@ -175,8 +175,8 @@ def test_a_page_of_attributes_says_what_its_coins_and_its_curve_are_against_bloc
 
 def test_figures_of_a_paper_are_counted_in_english_against_text() -> None:
     report = reproduced()
-    assert reproduction.summary(report) == "5 figures: 3 without a printed value, 2 not compared."
-    assert reproduction.summary(replace(report, rows=report.rows[:1])) == "1 figure: not compared."
+    assert reproduction.summary(report) == "5 values: 3 without a printed value, 2 not compared."
+    assert reproduction.summary(replace(report, rows=report.rows[:1])) == "1 value: not compared."
     assert "listed as “drawn”" in reproduction.explain_intervals(report)
     assert "drawn" not in reproduction.explain_intervals(replace(report, rows=report.rows[:1]))
     assert reproduction.name_labels((("method", "psg"), ("ipc", "10"), ("epsilon", "1"))) == "psg, ipc 10, ε 1"

@@ -28,8 +28,8 @@ from reports.records.reproduction import DIRECTION, NO, NOT_COMPARED, NOTHING_PR
 from reports.words.reproduction import markdown
 
 ASKED_FOR = {
-    "dong": [*(f"table-{n}" for n in range(1, 5)), *(f"figure-{n}" for n in (2, 3, 5, 6, 7, 8, 9, 10))],
-    "zheng-li": [*(f"table-{n}" for n in range(1, 10)), "figure-1", "figure-2"],
+    "dong": [*(f"table-{n}" for n in range(1, 5)), *(f"figure-{n}" for n in range(2, 11))],
+    "zheng-li": [*(f"table-{n}" for n in range(1, 10)), "figure-1", "figure-2", "dpmix", "adult"],
     "psg": ["table-1", "figure-2", "figure-3", "continual"],
     "dyn-psg": [*(f"table-{n}" for n in range(1, 6)), "figure-1", "figure-3", "figure-4"],
     "dosser": ["table-1", "table-2", "figure-4"],
@@ -94,12 +94,12 @@ def test_fewer_records_keep_the_ratio_and_are_printed() -> None:
     planned = plan_item(asked, item)
     assert [(cell.spec.records, cell.spec.ipc) for cell in planned] == [(6000, 1), (6000, 3), (6000, 6)]
     assert [cell.spec.settings["learning_rate"] for cell in planned] == ["1.67", "5", "10"]
-    assert "learning rate 5" in planned[1].differs
+    assert "learning rate 5 instead of 50" in planned[1].differs
     whole = plan_item(asked.but(records=None), item)
     assert [cell.spec.settings["learning_rate"] for cell in whole] == ["10", "50", "100"]
     assert not any("learning rate" in said for cell in whole for said in cell.differs)
     other = plan_item(asked.but(settings={"learning_rate": "0.1"}), item)
-    assert "learning rate 0.1" in other[1].differs, "what --set says is printed"
+    assert "learning rate 0.1 instead of 50" in other[1].differs, "what --set says is printed"
     for cell, ratio in zip(planned, ("0.0033", "0.01", "0.02"), strict=True):
         assert "6 000 records" in cell.differs
         assert any(said.endswith(f"r = {ratio}") for said in cell.differs)
@@ -127,8 +127,8 @@ def test_data_sets_and_methods_can_be_chosen() -> None:
     assert [cell.value for cell in chosen] == [85.80]
     with pytest.raises(BadConfig, match="--dataset moon"):
         chosen_cells(Reproduce(item=item.name, datasets=("moon",)), item)
-    with pytest.raises(BadConfig, match="no such table or figure"):
-        published_item("dong/table-99")
+    with pytest.raises(BadConfig, match=r"no such table or figure .* did you mean dong/table-1"):
+        published_item("dong/tabel-1")
 
 
 def test_figures_can_be_chosen_by_their_labels() -> None:
@@ -223,6 +223,10 @@ def test_the_last_digit_printed_is_that_of_the_row() -> None:
     [
         ("dosser/table-1", {"method": "dosser", "epsilon": 1.0, "dataset": "mnist", "ipc": 10}, "95.3 ± 0.0"),
         ("dong/table-1", {"method": "real", "ratio": 0.002, "dataset": "fashion-mnist"}, "46.67 ± 16.33"),
+        ("dong/table-1", {"method": "real", "ratio": 0.01, "dataset": "fashion-mnist"}, "21.00 ± 3.67"),
+        ("dong/table-1", {"method": "dsa", "ratio": 0.002, "dataset": "fashion-mnist"}, "74.40 ± 2.65"),
+        ("dong/table-1", {"method": "dm", "ratio": 0.02, "dataset": "fashion-mnist"}, "83.00 ± 2.56"),
+        ("zheng-li/adult", {"method": "dp-merf", "epsilon": 1.0, "dataset": "adult"}, "70.60"),
         ("dong/table-2", {"method": "kip", "ratio": 0.002, "dataset": "fashion-mnist"}, "−1.13 ± 1.84"),
         ("dyn-psg/table-1", {"method": "psg", "ipc": 1, "epsilon": 10.0, "dataset": "mnist"}, "88.69"),
         ("zheng-li/table-1", {"method": "ldpdc", "quantity": "ε", "dataset": "mnist"}, "1.10"),
