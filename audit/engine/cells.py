@@ -63,6 +63,11 @@ class Cell:
         place = partial(self.checkpoint, folder)
         return Tracker(digest=self.digest, place=place, report=report, stages={stage: 1.0})
 
+    def clear(self, folder: Path) -> None:
+        """Remove the checkpoints of what is finished."""
+        for path in (folder / FOLDER).glob(self.checkpoint(folder, "*").name):
+            path.unlink(missing_ok=True)
+
     def read(self, folder: Path) -> dict[str, Any]:
         """What it holds; DamagedShard if that is not what was written."""
         path = folder / self.file
@@ -142,10 +147,12 @@ class Cells:
         if not (self._folder / cell.file).exists():
             return None
         try:
-            return cell.read(self._folder)
+            found = cell.read(self._folder)
         except DamagedShard as damage:
             self._say(f"damaged cell: {damage}; computing it again")
             return None
+        cell.clear(self._folder)  # who wrote it may have been killed before that
+        return found
 
 
 def _checksum(result: dict[str, Any]) -> str:

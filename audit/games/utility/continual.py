@@ -92,7 +92,7 @@ class StageWork:
         tracker = self.cells[unit].tracker(folder, report, "train")
         found = measure(self.recipe, "convnet", images, labels, test, tracker.track)
         self.cells[unit].write(folder, asdict(found))
-        tracker.clear()
+        self.cells[unit].clear(folder)
         report(1.0)
 
     def file(self, unit: int) -> str:

@@ -142,7 +142,7 @@ class CondenseWork(_OnRecords):
             **{name: torch.tensor(value, dtype=torch.float64, device="cpu") for name, value in cost.items()},
         }
         self.cells[unit].write(folder, result)
-        tracker.clear()
+        self.cells[unit].clear(folder)
         report(1.0)
 
 
@@ -253,5 +253,5 @@ class TrainWork(_OnRecords):
         found = measure(self.recipe, training.architecture, images, labels, split.test, tracker.track, runs)
         found = replace(found, seconds=tracker.seconds / len(found.accuracies))
         self.cells[unit].write(folder, asdict(found))
-        tracker.clear()
+        self.cells[unit].clear(folder)
         report(1.0)
