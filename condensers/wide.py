@@ -32,9 +32,9 @@ Parameters = dict[str, Tensor]
 
 
 def saves_time(images: Tensor, *, width: int, depth: int, padding: int) -> bool:
-    """Whether `embed_wide` takes images `[n, channels, height, width]`; from five on it is faster than torch.
+    """Whether `embed_wide` takes images `[n, channels, height, width]` and, but for a few, is faster than torch.
 
-    The number of images decides nothing else: what a private method computes of a record, and the result of a run in a
+    Their number has no say in it: what a private method computes of a record, and the result of a run in a
     group, must not change with how many others there are.
     """
     sides = [side + 2 * (padding - 1) for side in images.shape[-2:]]

@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol
 import torch
 from torch import Tensor
 
-from audit.engine.checkpoints import Tracker
+from audit.engine.checkpoints import Tracker, clear_checkpoints
 from audit.engine.executor import Executor, OnProgress, Work, suited
 from audit.engine.store import DamagedShard, explain_failure, read_tensors, write_tensors, write_text
 from condensers.errors import Incomplete
@@ -65,8 +65,7 @@ class Cell:
 
     def clear(self, folder: Path) -> None:
         """Remove the checkpoints of what is finished."""
-        for path in (folder / FOLDER).glob(self.checkpoint(folder, "*").name):
-            path.unlink(missing_ok=True)
+        clear_checkpoints(partial(self.checkpoint, folder))
 
     def read(self, folder: Path) -> dict[str, Any]:
         """What it holds; DamagedShard if that is not what was written."""

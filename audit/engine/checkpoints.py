@@ -52,9 +52,7 @@ class Tracker:
 
     def clear(self) -> None:
         """Remove the checkpoints of a finished unit."""
-        every = self.place("*")
-        for path in every.parent.glob(every.name):
-            path.unlink(missing_ok=True)
+        clear_checkpoints(self.place)
 
     def _save(self, path: Path, state: dict[str, Tensor], done: int) -> None:
         costs = {**self.costs, SECONDS: self.seconds}
@@ -83,6 +81,13 @@ class Tracker:
         names = list(self.stages)
         before = sum(self.stages[other] for other in names[: names.index(stage)])
         return before + self.stages[stage] * share
+
+
+def clear_checkpoints(place: Callable[[str], Path]) -> None:
+    """Remove those of all loops of a unit; `place` names the file of each."""
+    every = place("*")
+    for path in every.parent.glob(every.name):
+        path.unlink(missing_ok=True)
 
 
 def part_of(track: Track, first: int, num_runs: int) -> Track:
