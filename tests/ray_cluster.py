@@ -119,9 +119,12 @@ def process_tree(root: int) -> list[int]:
     return found
 
 
-def resident_bytes(number: int) -> int:
-    """Memory that a process holds now."""
-    return int(Path(f"/proc/{number}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+def private_bytes(number: int) -> int:
+    """Memory that a process holds now, without what it shares: Ray's object store is mapped into every process, and its
+    pages count as resident from the first time that they are read.
+    """
+    _, resident, shared, *_ = map(int, Path(f"/proc/{number}/statm").read_text().split())
+    return (resident - shared) * os.sysconf("SC_PAGE_SIZE")
 
 
 def wait_for(condition: Callable[[], bool], seconds: float) -> None:

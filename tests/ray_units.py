@@ -1,6 +1,6 @@
 """Units of work for tests of the Ray executor, and a driver whose memory is watched:
 
-python tests/ray_units.py ADDRESS FOLDER NUM_UNITS BYTES SECONDS   prints the driver's resident memory after each fifth,
+python tests/ray_units.py ADDRESS FOLDER NUM_UNITS BYTES SECONDS   prints the driver's own memory after each fifth,
 and when each unit was done.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ray_cluster import resident_bytes
+from ray_cluster import private_bytes
 
 from audit.engine.ray import Ray
 from condensers.randomness import stream
@@ -51,7 +51,7 @@ def main(address: str, folder: str, num_units: int, num_bytes: int, seconds: flo
     def on_progress(unit: int, share: float) -> None:
         if share == 1.0:
             finished.add(unit)
-            memory[len(finished)] = resident_bytes(os.getpid())
+            memory[len(finished)] = private_bytes(os.getpid())
             times.append(time.monotonic())
 
     work = FillWork(num_bytes=num_bytes, seconds=seconds)

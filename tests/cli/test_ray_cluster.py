@@ -251,14 +251,16 @@ def test_straggler_is_run_twice_and_the_first_result_wins(cluster: Cluster, tmp_
 
 
 def test_memory_of_the_driver_does_not_grow_with_shards(cluster: Cluster, tmp_path: Path) -> None:
-    """300 files of 1 MiB: more than all that may stay behind. The first fifth warms the allocator up."""
+    """300 files of 1 MiB. The first fifth warms the allocator up; a driver that kept them would hold 240 MiB more at
+    the end. Threads of Ray that start late have arenas of their own, so a few MiB may come at any time.
+    """
     files = tmp_path / "files"
     process = start_units(cluster, files, 300, 1 << 20, 0.0)
     printed, said = process.communicate(timeout=LONG)
     assert process.returncode == 0, said
     memory = [number / 2**20 for number in json.loads(printed)["memory"]]
     assert len(list(files.iterdir())) == 300
-    assert memory[-1] - memory[0] < 40, memory
+    assert memory[-1] - memory[0] < 240 / 4, memory
 
 
 def test_address_at_which_nothing_listens_is_refused_at_once() -> None:
