@@ -8,6 +8,7 @@ import errno
 import importlib
 import io
 import os
+import signal
 import sys
 import traceback
 from typing import Any, NoReturn
@@ -118,6 +119,8 @@ def main() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
     words = [word for word in sys.argv[1:] if word != "--debug"]
     debug = len(words) < len(sys.argv) - 1
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _stop)
     try:
         _check_words(words)
         with heartbeat():
@@ -140,6 +143,11 @@ def main() -> None:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (else what is buffered fails again on leaving)
         _fail(f"no room for the output: {error.strerror}; free some space and run the same command again", 3)
     sys.exit(status or 0)
+
+
+def _stop(*_: object) -> NoReturn:
+    """What a scheduler sends at a time limit or before it takes a machine away: the same as Ctrl-C."""
+    raise KeyboardInterrupt
 
 
 def _check_words(words: list[str]) -> None:

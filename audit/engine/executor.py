@@ -212,8 +212,8 @@ def num_cores() -> int:
 
 @contextlib.contextmanager
 def _interrupts_later() -> Iterator[None]:
-    """Hold Ctrl-C back: workers started meanwhile are born deaf to it, the parent hears it afterwards."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    """Hold Ctrl-C and SIGTERM back: workers started meanwhile are born deaf to them, the parent hears them later."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
         yield
     finally:
@@ -242,6 +242,7 @@ def _start_worker(
     if gpus is not None:
         os.environ["CUDA_VISIBLE_DEVICES"] = str(gpus.get(timeout=60))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})  # by which the parent ends it
     keep_freed_memory()
     _work, _channel = work, channel
     channel.cancel_join_thread()

@@ -165,6 +165,21 @@ def test_kills_and_interrupts_against_an_undisturbed_run(tiny: list[str], calm: 
     assert shards[0] == shards[1]
 
 
+@pytest.mark.parametrize("to_all", [True, False], ids=["to all processes", "to the parent"])
+def test_end_of_a_jobs_time_is_an_interrupt(tiny: list[str], tmp_path: Path, *, to_all: bool) -> None:
+    """Schedulers send SIGTERM at a time limit, some to one process, some to all."""
+    out = tmp_path / "ended"
+    with started([*tiny, "--out", str(out), "--jobs", "2"], tmp_path) as process:
+        wait_for(lambda: len(finished_shards(out)) >= 1)
+        (os.killpg if to_all else os.kill)(process.pid, signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+        wait_for(lambda: group_members(process.pid) == [], seconds=5)
+    assert process.returncode == 3, errors
+    lines = errors.splitlines()
+    assert lines[-1].startswith("audit: interrupted: ")
+    assert all(line.startswith("audit: ") for line in lines)
+
+
 def test_a_full_disk_stops_the_workers_and_loses_nothing(tiny: list[str], calm: Path, run: Run, tmp_path: Path) -> None:
     out = tmp_path / "full"
     shutil.copytree(calm, out)
