@@ -199,6 +199,12 @@ def test_without_dos_against_the_same_printed_value_of_another_item(scale: str) 
     assert told.spec.settings["optimisation_steps"] == "50"
 
 
+def test_dm_of_dosser_starts_from_records_as_the_printed_dsa_does() -> None:
+    """Noise is what Zheng & Li start DM from."""
+    for item, init in (("dosser/table-1", "real"), ("zheng-li/table-1", None)):
+        assert {cell.spec.init for cell in planned(item, "reduced", methods=("dm",))} == {init}
+
+
 def test_dp_kip_of_dosser_is_told_to_be_another_against_paper() -> None:
     for scale in SCALES:
         for cell in planned("dosser/table-1", scale, methods=("dp-kip-scatternet",)):
