@@ -68,7 +68,10 @@ def tpr_percent_of(false_positive_rate: float) -> Callable[[Any], Measured]:
 
 
 def members_among_nearest(record: Any) -> Measured:
-    """Of `Visual`, by L2: the share of guessed records that are members, with the interval of Clopper and Pearson."""
+    """Of `Visual`, by L2: the share of guessed records that are members, with the interval of Clopper and Pearson.
+
+    It takes the guesses of a run for independent, which `interval_of` of the item says.
+    """
     from scipy import stats
 
     found = next(one for one in record.distances if one.name == "l2")
