@@ -115,7 +115,7 @@ def explain_claim(report: AuditRecord) -> str:
     if claim is None:
         return "Nothing: no ε is claimed for this method, so there is nothing to refute. To test a value, add --claim."
     decimals = decimals_apart(report.epsilon.lower, claimed_epsilon(claim))
-    text = f"{_figures(claim, decimals)}. Source: {claim.source.rstrip('.')}."
+    text = claim_in_words(claim, decimals)
     proved = report.proved if isinstance(report, Report | VisualReport | AttributeReport) else None
     if proved is not None and proved != claim:
         text += f" The {proved.source} proves {_figures(proved, 2)}."
@@ -127,6 +127,11 @@ def explain_claim(report: AuditRecord) -> str:
             " The claim lies above the ceiling: this audit had too few trials to refute it, whatever the method does."
         )
     return text
+
+
+def claim_in_words(claim: Claim, decimals: int = 2) -> str:
+    """What is claimed, and by whom."""
+    return f"{_figures(claim, decimals)}. Source: {claim.source.rstrip('.')}."
 
 
 def _figures(claim: Claim, decimals: int) -> str:

@@ -4,7 +4,7 @@ from reports.records.kinds import Curve
 from reports.records.schema import claimed_epsilon
 from reports.records.worst_case import Corner, WorstCaseReport, corners_of
 from reports.words.attempts import probability, shown_attempts
-from reports.words.bounds import explain_accountants, explain_claim, many_audits, sentence
+from reports.words.bounds import claim_in_words, explain_accountants, explain_claim, many_audits, sentence
 from reports.words.rounding import count, down, percent, up
 from reports.words.table import Column, Table
 
@@ -136,7 +136,8 @@ def audited_entries(report: WorstCaseReport) -> tuple[tuple[str, str], ...]:
     left = (("Not examined", sentence("; ".join(report.not_examined))),) if report.not_examined else ()
     if not report.epsilon.num_trials:
         again = (("Next step", _NEXT),) if report.verdict == "NOTHING TESTED" else ()
-        return (("Runs", "None: nothing was measured, for the reason that the verdict gives"), *left, *again)
+        claimed = () if report.claimed is None else (("Claimed", claim_in_words(report.claimed)),)
+        return (*claimed, ("Runs", "None: nothing was measured, for the reason that the verdict gives"), *left, *again)
     return (
         ("Claimed", explain_claim(report) + explain_accountants(report.claimed)),
         *left,

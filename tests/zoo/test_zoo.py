@@ -4,6 +4,8 @@ import pytest
 from zoo.kinds import AROUND, FAULTS, IN_VECTORS, SOUND
 from zoo.measure import audit, by_what, spec_of
 
+from reports.words.worst_case import audited_entries
+
 BY_CONTRACT = {
     "weighted-by-rank": "contract: one by one",
     "running-mean-removed": "contract: one by one",
@@ -54,3 +56,5 @@ def test_a_canary_that_does_not_reach_the_release_tests_nothing():
     report = audit(spec.but(design=("blank",)))
     assert report.verdict == "NOTHING TESTED"
     assert "does not reach the release" in report.verdict_reason
+    assert report.claimed.source.endswith(spec.claim)
+    assert spec.claim in dict(audited_entries(report))["Claimed"]

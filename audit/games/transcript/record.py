@@ -126,12 +126,16 @@ def _prepare(experiment: Experiment, checks: tuple[ContractCheck, ...]) -> Prepa
 def claim_of(experiment: Experiment, transcripts: dict[str, Transcript]) -> tuple[Claim | None, TradeoffCurve | None]:
     """What is claimed: by a person, or by the ledger of what ran; None where nobody claims anything."""
     if experiment.claim:
-        curve, claimed = stated_curve(parse_claim(experiment.claim), experiment.delta)
-        return claimed, curve
+        return _stated(experiment)
     ledger = next(iter(transcripts.values())).ledger
     if ledger is None:
         return None, None
     return claim_from_ledger(ledger, experiment.delta), tradeoff_curve(ledger_event(ledger), directed=True)
+
+
+def _stated(experiment: Experiment) -> tuple[Claim, TradeoffCurve]:
+    curve, claimed = stated_curve(parse_claim(experiment.claim), experiment.delta)
+    return claimed, curve
 
 
 def _measure(
@@ -262,7 +266,7 @@ def _nothing(
 
 
 def _report(experiment: Experiment, command: str, **found: Any) -> WorstCaseReport:
-    """A record; where nothing was measured its bound is the empty one, ε ≥ 0 of no trials."""
+    """A record; where nothing was measured its bound is the empty one, ε ≥ 0 of no trials; a claim is a stated one."""
     none = EpsilonBound(
         lower=0.0,
         delta=experiment.delta,
@@ -276,7 +280,7 @@ def _report(experiment: Experiment, command: str, **found: Any) -> WorstCaseRepo
     unmeasured: dict[str, Any] = {
         "epsilon": none,
         "bounds": (none,),
-        "claimed": None,
+        "claimed": _stated(experiment)[0] if experiment.claim else None,
         "tightness": None,
         "tightness_reason": "nothing was measured",
         "attempts": (),
