@@ -41,8 +41,8 @@ def relation_of_ledger(entries: Entries) -> str:
     kinds = {type(event.sampling) for event, _ in entries if event.accounted}
     if len(kinds) > 1:
         raise BadConfig(
-            "the ledger has Poisson samples, under which a record is added or removed, and samples of fixed size, under "
-            "which one is replaced: they cannot be composed; choose one kind of sampling for all releases"
+            "the ledger has Poisson samples, under which a record is added or removed, and samples of fixed size, "
+            "under which one is replaced: they cannot be composed; choose one kind of sampling for all releases"
         )
     return events.REPLACE_ONE if kinds == {FixedSize} else events.ADD_OR_REMOVE_ONE
 

@@ -39,7 +39,7 @@ def test_area_of_runs_that_are_all_told_apart_against_scipy(sign: int):
 
 @pytest.mark.parametrize(("area", "runs"), [(0.97, 30), (0.99, 50), (0.9, 50)])
 def test_areas_near_one_are_covered_as_often_as_they_say_against_theory(area: float, runs: int):
-    """Of 1000 audits, within the sampling error (1 in 10⁴) of 93%; the plain interval covers 82 to 87% of the first two."""
+    """Within the sampling error (1 in 10⁴) of 93%; the plain interval covers 82 to 87% of the first two."""
     audits, shift = 1000, np.sqrt(2) * norm.ppf(area)
     intervals = [
         measure_run_roc(shifted_normals(seed, runs, shift), confidence=0.95).auc_interval for seed in range(audits)
