@@ -7,7 +7,7 @@ import pytest
 
 from audit.games.transcript.verdict import bound_all, judge, num_declared
 from audit.statistics.estimators.evidence import RunEvidence
-from condensers.ledger import Event, FixedSize
+from condensers.ledger import Event, FixedSize, Poisson
 from reports.records.schema import Claim, EpsilonBound
 from reports.records.worst_case import Attempt, CurveTest
 
@@ -61,3 +61,15 @@ def test_bounds_of_a_replaced_canary_are_about_replacement(batch: int) -> None:
     experiment = SimpleNamespace(delta=1e-5, confidence=0.95, claim="")
     bounds, _ = bound_all({"replaced": transcript}, experiment, ("replaced", "likelihood"), is_claimed=True)  # type: ignore[dict-item, arg-type]
     assert {bound.adjacency for bound in bounds} == {"replace-one"}
+
+
+@pytest.mark.parametrize(("rate", "others"), [(1.0, ["clopper-pearson", "gaussian"]), (0.3, ["clopper-pearson"])])
+def test_every_bound_rests_on_what_the_claim_says(rate: float, others: list[str]) -> None:
+    """At rate .3, σ = 1 and 4 steps ε is .61 at δ = .1, where a Gaussian with error rates as good has .80."""
+    generator = np.random.default_rng(0)
+    evidence = RunEvidence(member_scores=generator.normal(1, 1, 200), non_member_scores=generator.normal(0, 1, 200))
+    event = Event(group=None, sampling=Poisson(rate=rate), noise_multiplier=1.0)
+    transcript = SimpleNamespace(ledger=((event, 4),), tried=("likelihood",), evidence=lambda _score: evidence)
+    experiment = SimpleNamespace(delta=0.1, confidence=0.95, claim="")
+    bounds, _ = bound_all({"alone": transcript}, experiment, ("alone", "likelihood"), is_claimed=True)  # type: ignore[dict-item, arg-type]
+    assert [bound.estimator for bound in bounds] == ["family", *others]

@@ -147,9 +147,11 @@ def bound_all(
         return tuple(replace(bound, adjacency=relation) for bound in plain), family
     rate, steps = family
     granted = bound_epsilon_family(evidence, sampling_rate=rate, steps=steps, **settings, choice=FAMILY_RULES)
-    if declared:
-        return (granted, *plain, bound_epsilon_gaussian(evidence, **settings, choice=split)), ""
-    return (*plain, granted), ""
+    if not declared:
+        return (*plain, granted), ""
+    # That the mechanism is Gaussian is part of the claim only where every record takes part.
+    gaussian = (bound_epsilon_gaussian(evidence, **settings, choice=split),) if rate == 1.0 else ()
+    return (granted, *plain, *gaussian), ""
 
 
 def _best_of_each(every: dict[Pair, EpsilonBound]) -> list[EpsilonBound]:
