@@ -53,8 +53,7 @@ def _plugin(spec: Account, name: str) -> dict[str, Any]:
     """What the plan of a method of one's own costs, with its own settings but for those that are given."""
     from dataclasses import fields
 
-    from audit.accounting.events import neighbouring_relation
-    from audit.accounting.ledger import calibrate_method, ledger_event
+    from audit.accounting.ledger import calibrate_method, ledger_event, relation_of_ledger
     from condensers.registry import explained, get_method
 
     if spec.steps is not None:
@@ -76,7 +75,8 @@ def _plugin(spec: Account, name: str) -> dict[str, Any]:
     if spec.epsilon is not None:
         config = calibrate_method(method, config, sizes, epsilon=spec.epsilon, delta=spec.delta)
     with explained(method):
-        event = ledger_event(method.plan(config, sizes))
+        planned = method.plan(config, sizes)
+    event = ledger_event(planned)
     found = _epsilons(event, spec.delta, 1.0, 0.0, spec.conversion)
     return {
         "method": name,
@@ -85,7 +85,7 @@ def _plugin(spec: Account, name: str) -> dict[str, Any]:
         "noise_multiplier": config.noise_multiplier,
         "calibrated_by": "pld" if spec.epsilon is not None else None,
         "steps": found["releases"],
-        "adjacency": neighbouring_relation(event),
+        "adjacency": relation_of_ledger(planned),
         "conversion": spec.conversion,
         "event": event,
     }
@@ -148,7 +148,7 @@ def _method(spec: Account, name: str) -> dict[str, Any]:
 
 
 def _gaussian(spec: Account) -> dict[str, Any]:
-    from audit.accounting.events import fixed_size_gaussian, neighbouring_relation, subsampled_gaussian
+    from audit.accounting.events import ADD_OR_REMOVE_ONE, REPLACE_ONE, fixed_size_gaussian, subsampled_gaussian
 
     rate = 1.0 if spec.rate is None else spec.rate
     steps = 1 if spec.steps is None else spec.steps
@@ -171,7 +171,7 @@ def _gaussian(spec: Account) -> dict[str, Any]:
         "calibrated_by": None if spec.epsilon is None else _calibrated_by(spec),
         "steps": steps,
         "sampling": spec.sampling,
-        "adjacency": neighbouring_relation(event),
+        "adjacency": ADD_OR_REMOVE_ONE if spec.sampling == "poisson" else REPLACE_ONE,
         "conversion": spec.conversion,
         "event": event,
     }

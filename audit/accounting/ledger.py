@@ -21,6 +21,7 @@ def ledger_event(entries: Entries) -> DpEvent:
     It is what is *claimed*: noise that depends on the records is taken at its word, and events that the published
     accounting leaves out are left out here too. The audit at the door finds out.
     """
+    relation_of_ledger(entries)
     entries = tuple(entry for entry in entries if entry[0].accounted)
     everybody = _composed(entry for entry in entries if entry[0].group is EVERYBODY)
     labels = sorted({event.group for event, _ in entries if event.group is not None})
@@ -29,6 +30,21 @@ def ledger_event(entries: Entries) -> DpEvent:
     if not parts:
         raise BadConfig("the ledger accounts for no release, so there is no guarantee to compute")
     return parts[0] if len(parts) == 1 else events.composed(parts)
+
+
+def relation_of_ledger(entries: Entries) -> str:
+    """The neighbouring relation of the guarantee, which events do not tell where every sample is everybody.
+
+    Noise that hides one record more or less has half the multiplier where a record is replaced, and a replaced record
+    is two that are added or removed: so the two kinds of sampling are not composed.
+    """
+    kinds = {type(event.sampling) for event, _ in entries if event.accounted}
+    if len(kinds) > 1:
+        raise BadConfig(
+            "the ledger has Poisson samples, under which a record is added or removed, and samples of fixed size, "
+            "under which one is replaced: they cannot be composed; choose one kind of sampling for all releases"
+        )
+    return events.REPLACE_ONE if kinds == {FixedSize} else events.ADD_OR_REMOVE_ONE
 
 
 def claims_anything(entries: Entries) -> bool:

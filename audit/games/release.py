@@ -19,8 +19,7 @@ from PIL import Image
 from safetensors.torch import save
 from torch import Tensor
 
-from audit.accounting.events import neighbouring_relation
-from audit.accounting.ledger import claim_from_ledger, ledger_event
+from audit.accounting.ledger import claim_from_ledger, relation_of_ledger
 from audit.data.auxiliary import attach_auxiliary
 from audit.data.load import load_pool
 from audit.data.split import hold_out
@@ -139,7 +138,7 @@ def make_label(
         label["members_by_coins"] = True
     if ledger is not None:
         claim = claim_from_ledger(ledger.entries, delta)
-        relation = neighbouring_relation(ledger_event(ledger.entries))
+        relation = relation_of_ledger(ledger.entries)
         label["privacy"] = {**asdict(claim), "neighbouring": relation, "noise": "from the operating system"}
         label["ledger"] = [
             {**asdict(event), "kind": type(event.sampling).__name__, "count": count} for event, count in ledger.entries

@@ -26,6 +26,7 @@ from audit.statistics.roc import (
     exact_curve,
     open_points,
     tpr_at,
+    with_finite_ends,
 )
 from condensers.randomness import stream
 from reports.records.intervals import PUBLIC_DRAWS
@@ -36,6 +37,7 @@ def measure_roc_over_draws(
     members: np.ndarray, scores: np.ndarray, draws: np.ndarray, *, confidence: float, seed: int
 ) -> Roc:
     """ROC of `scores` `[runs, records]` of all draws together; `draws` holds the public draw of each run."""
+    scores = with_finite_ends(scores)
     exact = exact_curve(members.ravel(), scores.ravel())
     replicates = curves(*_resample(np.stack(binned_counts(members, scores), 1), draws, stream(seed, "bootstrap")))
     num_draws, num_positive = len(np.unique(draws)), int(members.sum())

@@ -50,6 +50,7 @@ def measure_roc(
 
     `unit` says what they are: runs that share their public randomness vary less than another audit would.
     """
+    scores = with_finite_ends(scores)
     exact = exact_curve(members.ravel(), scores.ravel())
     binned = binned_counts(members, scores)
     negatives, positives = _resample(np.stack(binned, 1), stream(seed, "bootstrap"))
@@ -154,6 +155,15 @@ def record_auc(members: np.ndarray, scores: np.ndarray) -> np.ndarray:
     num_out = len(members) - num_in
     with np.errstate(invalid="ignore", divide="ignore"):
         return ((ranks * members).sum(0) - num_in * (num_in + 1) / 2) / (num_in * num_out)
+
+
+def with_finite_ends(scores: np.ndarray) -> np.ndarray:
+    """Scores of the same ranks and ties: infinite ones, which are legal extremes, lie beyond all others instead."""
+    finite = scores[np.isfinite(scores)].astype(np.float64)
+    if finite.size == scores.size:
+        return scores
+    least, most = float(finite.min(initial=0.0)), float(finite.max(initial=0.0))
+    return np.clip(scores.astype(np.float64), least - (1 + most - least), most + (1 + most - least))
 
 
 def exact_curve(members: np.ndarray, scores: np.ndarray) -> Curve:

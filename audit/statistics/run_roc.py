@@ -5,7 +5,8 @@ Unit: runs, of which those with the canary are members. The curve is made of rul
 the threshold the true positives are binomial (`estimators.trials`). At a false-positive rate α the true-positive
 rate is at least the lower limit of the largest rule whose rate is at most α, and at most the upper limit of the
 smallest whose rate is at least α. Each of the four limits has a quarter of the error, so the interval holds with the
-stated confidence at one α decided upon beforehand, whatever the mechanism. Area: DeLong et al. 1988, for many runs.
+stated confidence at one α decided upon beforehand, whatever the mechanism. Area: the variance of DeLong et al. 1988, in
+log odds, for many runs.
 """
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from audit.statistics.estimators.evidence import RunEvidence
-from audit.statistics.roc import CURVE_GRID, FALSE_POSITIVE_RATES, drawn_curve
+from audit.statistics.roc import CURVE_GRID, FALSE_POSITIVE_RATES, drawn_curve, opened
 from reports.records.intervals import GIVEN_PUBLIC_DRAW
 from reports.records.schema import Roc
 
@@ -81,8 +82,13 @@ def _area(members: Floats, others: Floats, confidence: float) -> tuple[float, tu
     inside, outside = placements(members, others), 1 - placements(others, members)
     area = float(inside.mean())
     variance = inside.var(ddof=1) / members.size + outside.var(ddof=1) / others.size
-    reach = float(stats.norm.ppf(0.5 + confidence / 2) * np.sqrt(variance))
-    return area, (max(area - reach, 0.0), min(area + reach, 1.0))
+    if not variance:
+        # Every run outranks every other, or none does: exact, by pairs of runs that have no run in common.
+        return area, opened((area, area), area, min(members.size, others.size), confidence)
+    # In log odds the error is nearly normal up to an area of 1, which an interval of the area itself is not.
+    reach = stats.norm.ppf(0.5 + confidence / 2) * np.sqrt(variance) / (area * (1 - area))
+    low, high = special.expit(special.logit(area) + np.array([-reach, reach])).tolist()
+    return area, (low, high)
 
 
 def _balanced_accuracy(evidence: RunEvidence, significance: float) -> tuple[float, tuple[float, float]]:

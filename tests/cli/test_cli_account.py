@@ -74,6 +74,8 @@ def test_fixed_size_speaks_of_replacement(account: Any) -> None:
     assert (fixed["adjacency"], poisson["adjacency"]) == ("replace-one", "add-or-remove-one")
     assert (fixed["sampling_rate"], poisson["sampling_rate"]) == (0.05, 0.05)
     assert fixed["epsilon_pld"] > poisson["epsilon_pld"]
+    everybody = account("--gaussian", "--sigma", "2", "--sampling", "fixed", "--json")[1]
+    assert json.loads(everybody)["adjacency"] == "replace-one"
 
 
 @pytest.mark.parametrize("accountant", ["rdp", "pld"])

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -23,7 +24,9 @@ from audit.accounting.events import (
     subsampled_gaussian,
     worst_sampling_rate,
 )
-from condensers.errors import BadData, BadInput
+from audit.accounting.ledger import ledger_event, relation_of_ledger
+from condensers.errors import BadConfig, BadData, BadInput
+from condensers.ledger import Event, FixedSize, Poisson
 
 DELTA = 1e-5
 
@@ -140,6 +143,26 @@ def test_neighbouring_relations_are_not_mixed() -> None:
         for account in (neighbouring_relation, lambda e: epsilon_rdp(e, DELTA), lambda e: epsilon_pld(e, DELTA)):
             with pytest.raises(BadInput, match="cannot be composed"):
                 account(event)
+
+
+@pytest.mark.parametrize("rate", [0.1, 1.0])
+@pytest.mark.parametrize("batch", [5, 100])
+def test_samplings_of_a_ledger_are_not_mixed(rate: float, batch: int) -> None:
+    """A sum of everybody with noise 2C is (1.99, 10⁻⁵)-DP where a record is added, but (4.38, 10⁻⁵) where replaced."""
+    both = [Event(group=None, sampling=how, noise_multiplier=2.0) for how in (Poisson(rate=rate), fixed_size(batch))]
+    with pytest.raises(BadConfig, match="cannot be composed"):
+        ledger_event(tuple((event, 1) for event in both))
+
+
+@pytest.mark.parametrize("batch", [5, 100])
+def test_fixed_samples_are_about_replacement_even_of_everybody(batch: int) -> None:
+    event = Event(group=None, sampling=fixed_size(batch), noise_multiplier=2.0)
+    assert relation_of_ledger(((event, 1),)) == "replace-one"
+    assert relation_of_ledger(((replace(event, sampling=Poisson(rate=1.0)), 1),)) == "add-or-remove-one"
+
+
+def fixed_size(batch: int) -> FixedSize:
+    return FixedSize(batch=batch, population=100)
 
 
 @pytest.mark.parametrize(

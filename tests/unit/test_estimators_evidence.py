@@ -1,13 +1,14 @@
 """Evidence: what is refused, in one line, and what is legal evidence of nothing."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from audit.games.membership.headline import bound_coins
 from audit.statistics.estimators.bayesian import bound_epsilon_bayesian
 from audit.statistics.estimators.clopper_pearson import bound_epsilon_clopper_pearson
 from audit.statistics.estimators.curve import refute_curve
-from audit.statistics.estimators.evidence import RecordEvidence, RunCounts, RunEvidence
+from audit.statistics.estimators.evidence import RecordEvidence, RunCounts, RunEvidence, check_runs_differ
 from audit.statistics.estimators.family import bound_epsilon_family
 from audit.statistics.estimators.gaussian import bound_epsilon_gaussian
 from audit.statistics.estimators.one_run import (
@@ -17,6 +18,7 @@ from audit.statistics.estimators.one_run import (
 from audit.statistics.estimators.one_run_dp import bound_epsilon_one_run_dp
 from audit.statistics.estimators.one_run_fdp import bound_epsilon_one_run_fdp
 from audit.statistics.estimators.paper_style import estimate_epsilon_paper_style
+from audit.statistics.estimators.table import Columns, read_evidence
 from audit.statistics.estimators.thresholds import Fixed, Grid, MedianOfSplits, Split
 from condensers.errors import BadInput
 
@@ -81,6 +83,27 @@ def test_records_are_refused_by_curve_and_family_against_rule():
 def test_settings_outside_their_range_are_refused_against_rule(estimator, settings, words):
     evidence = RUNS if estimator in RUN_ESTIMATORS else RECORDS
     refused(lambda: estimator(evidence, **settings), *words)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_runs_that_share_their_coins_are_refused_against_rule(tmp_path, turned):
+    """Eight models of one split: a fixed order of the records certified ε > 0 in half of 300 audits without a leak."""
+    coins = np.random.default_rng(0).random((8, 60)) < 0.5
+
+    def read(coins):
+        run, record = np.indices(coins.shape).reshape(2, -1)
+        table = pd.DataFrame({"run": run, "record": record, "member": coins.ravel(), "score": 0.0})
+        table.to_csv(tmp_path / "scores.csv", index=False)
+        return read_evidence(tmp_path / "scores.csv", Columns(), unit=None)
+
+    assert (read(coins).members == coins).all()
+    coins[5] = ~coins[2] if turned else coins[2]
+    with pytest.raises(BadInput, match=f"test run 5 has the {'opposite' if turned else 'same'} members as run 2"):
+        read(coins)
+    check_runs_differ(coins, tested=[0, 1, 6, 7])  # runs that an attack is fitted on may follow any design
+    with pytest.raises(BadInput, match="test run 2 has the"):
+        check_runs_differ(coins, tested=[2])
+    assert read(coins[:, :10]).num_coins == 80  # ten records may have the same coins by chance
 
 
 def test_scores_that_cannot_be_used_are_refused_against_rule():

@@ -45,6 +45,31 @@ def test_p_values_against_naive(delta):
         assert found == pytest.approx(expected, rel=1e-9, abs=1e-14)
 
 
+@pytest.mark.parametrize(
+    ("num_coins", "num_guesses", "num_correct", "delta"),
+    [(10**6, 10**4, 10**4, 1e-3), (10**6, 10**4, 9990, 1e-3), (10**6, 10**4, 10**4, 1e-4), (10**5, 10**5, 10**5, 1e-5)],
+)
+def test_p_values_of_masses_that_underflow_against_naive(num_coins, num_guesses, num_correct, delta):
+    """Thousands of right guesses under a small ε: the masses next to `num_correct` are 0 in double precision."""
+    i = np.arange(1, num_correct + 1)
+    for epsilon in (0.0, 0.05, 0.2, 1.0, 2.0):
+        success = np.exp(epsilon) / (1 + np.exp(epsilon))
+        tail = stats.binom.sf(num_correct - 1, num_guesses, success)
+        steps = (stats.binom.sf(num_correct - i - 1, num_guesses, success) - tail) / i
+        expected = min(1.0, tail + 2 * num_coins * delta * steps.max())
+        found = one_run_p_values(
+            num_coins=num_coins, num_guesses=num_guesses, num_correct=num_correct, epsilon=epsilon, delta=delta
+        )
+        assert found == pytest.approx(expected, rel=1e-9)
+
+
+def test_guesses_that_delta_alone_allows_certify_nothing_against_theory():
+    """(0, 10⁻³)-DP: with probability 1/10 a hundredth of a million coins is revealed, and all guesses are right."""
+    assert (
+        one_run_lower_bounds(num_coins=10**6, num_guesses=10**4, num_correct=10**4, delta=1e-3, significance=0.05) == 0
+    )
+
+
 def test_bounds_against_their_own_p_values():
     """Rejected at the bound, not rejected a little above it."""
     totals, right = np.array([20, 100, 300]), np.array([18, 80, 299])

@@ -4,8 +4,10 @@ from scipy.stats import binomtest, norm
 from sklearn.metrics import roc_auc_score
 
 from audit.games.membership.game import Game
+from audit.statistics.clustered import measure_roc_over_draws
 from audit.statistics.roc import measure_roc, opened, paper_style_ratio, record_auc
 from condensers.randomness import stream
+from reports.records.schema import Roc
 
 
 def audit_of(runs=40, records=200, effect=1.0, seed=0):
@@ -100,6 +102,27 @@ def test_intervals_hold_their_estimates_with_few_runs(num_runs: int) -> None:
         curve = {name: np.array(values) for name, values in roc.curve.items()}
         assert (curve["lower"] <= curve["true_positive_rate"]).all()
         assert (curve["true_positive_rate"] <= curve["upper"]).all()
+
+
+@pytest.mark.parametrize("measure", ["runs", "draws"])
+def test_infinite_scores_against_finite_ranks(measure: str) -> None:
+    """Half of the scores tie at infinity: that is one step of the curve, in whatever order the rows are."""
+    generator = np.random.default_rng(5)
+    members = generator.random((8, 50)) < 0.5
+    scores = np.where(generator.random((8, 50)) < 0.5, np.inf, generator.normal(size=(8, 50)))
+    scores[0, :5] = -np.inf
+    order = generator.permutation(50)
+
+    def measured(members: np.ndarray, scores: np.ndarray) -> Roc:
+        if measure == "runs":
+            return measure_roc(members, scores, confidence=0.95, seed=0)
+        return measure_roc_over_draws(members, scores, np.arange(8) % 4, confidence=0.95, seed=0)
+
+    found = measured(members, scores)
+    assert found.auc == pytest.approx(roc_auc_score(members.ravel(), np.clip(scores, -99, 99).ravel()))
+    assert measured(members[:, order], scores[:, order]).auc == pytest.approx(found.auc)
+    assert 0 <= found.auc_interval[0] < found.auc < found.auc_interval[1] <= 1
+    assert measured(members, np.full((8, 50), np.inf)).auc == 0.5
 
 
 @pytest.mark.parametrize(("successes", "trials"), [(0, 400), (3, 400), (400, 400), (1, 2)])

@@ -2,9 +2,12 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
-from audit.games.transcript.verdict import judge, num_declared
+from audit.games.transcript.verdict import bound_all, judge, num_declared
+from audit.statistics.estimators.evidence import RunEvidence
+from condensers.ledger import Event, FixedSize, Poisson
 from reports.records.schema import Claim, EpsilonBound
 from reports.records.worst_case import Attempt, CurveTest
 
@@ -47,3 +50,26 @@ def test_constant_scores_are_counted() -> None:
     """Whether a score is constant depends on the runs that are tested, so it must not change the correction."""
     transcripts = {design: SimpleNamespace(tried=("likelihood", "energy")) for design in ("alone", "opposed")}
     assert num_declared(transcripts) == 4  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("batch", [5, 100])
+def test_bounds_of_a_replaced_canary_are_about_replacement(batch: int) -> None:
+    """Also where samples of fixed size are everybody (dp-merf with adjacency=replace)."""
+    event = Event(group=None, sampling=FixedSize(batch=batch, population=100), noise_multiplier=1.0)
+    evidence = RunEvidence(member_scores=np.arange(100.0, 200.0), non_member_scores=np.arange(100.0))
+    transcript = SimpleNamespace(ledger=((event, 1),), tried=("likelihood",), evidence=lambda _score: evidence)
+    experiment = SimpleNamespace(delta=1e-5, confidence=0.95, claim="")
+    bounds, _ = bound_all({"replaced": transcript}, experiment, ("replaced", "likelihood"), is_claimed=True)  # type: ignore[dict-item, arg-type]
+    assert {bound.adjacency for bound in bounds} == {"replace-one"}
+
+
+@pytest.mark.parametrize(("rate", "others"), [(1.0, ["clopper-pearson", "gaussian"]), (0.3, ["clopper-pearson"])])
+def test_every_bound_rests_on_what_the_claim_says(rate: float, others: list[str]) -> None:
+    """At rate .3, σ = 1 and 4 steps ε is .61 at δ = .1, where a Gaussian with error rates as good has .80."""
+    generator = np.random.default_rng(0)
+    evidence = RunEvidence(member_scores=generator.normal(1, 1, 200), non_member_scores=generator.normal(0, 1, 200))
+    event = Event(group=None, sampling=Poisson(rate=rate), noise_multiplier=1.0)
+    transcript = SimpleNamespace(ledger=((event, 4),), tried=("likelihood",), evidence=lambda _score: evidence)
+    experiment = SimpleNamespace(delta=0.1, confidence=0.95, claim="")
+    bounds, _ = bound_all({"alone": transcript}, experiment, ("alone", "likelihood"), is_claimed=True)  # type: ignore[dict-item, arg-type]
+    assert [bound.estimator for bound in bounds] == ["family", *others]

@@ -27,6 +27,7 @@ from audit.games.membership.summary import judge
 from audit.sets.synthetic import SyntheticSet, check_fit, digest_of, read_synthetic
 from audit.specs.membership import ReleasedSets
 from audit.specs.pictures import Visual
+from audit.statistics.estimators.evidence import check_runs_differ
 from audit.statistics.estimators.guesses import ASSUMPTIONS
 from audit.statistics.outlook import tradeoff_of_point
 from condensers.errors import BadConfig, BadData
@@ -98,6 +99,7 @@ def read_foreign(spec: ReleasedSets | Visual, pool: Pool) -> Foreign:
             "visual` needs coins for all, draw them without --audited"
         )
     members = np.stack([take_column(coins, path, column) for column in columns])
+    check_runs_differ(members if coins.audited is None else members[:, coins.audited])
     facts |= {
         "members_file": str(path),
         "columns": list(columns),

@@ -21,7 +21,7 @@ from audit.games.membership.shard import game_of
 from audit.games.membership.signals import labels_given
 from audit.games.membership.threat import threat_model
 from audit.statistics.outlook import look_ahead, tradeoff_of_ledger, tradeoff_of_point
-from audit.statistics.roc import paper_style_ratio, record_auc
+from audit.statistics.roc import paper_style_ratio, record_auc, with_finite_ends
 from condensers.ledger import Entries
 from condensers.pool import Pool
 from reports.records import schema
@@ -184,7 +184,8 @@ def most_exposed(
     auc = record_auc(members, scores)
     num_in = np.maximum(members.sum(0), 1)
     num_out = np.maximum((~members).sum(0), 1)
-    mean_in, mean_out = (scores * members).sum(0) / num_in, (scores * ~members).sum(0) / num_out
+    seen = with_finite_ends(scores)
+    mean_in, mean_out = (seen * members).sum(0) / num_in, (seen * ~members).sum(0) / num_out
     gap = np.where(np.isnan(auc), -np.inf, mean_in - mean_out)
     order = np.lexsort((-gap, -np.nan_to_num(auc, nan=-1.0)))[:NUM_EXPOSED]
     return tuple(

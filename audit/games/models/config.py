@@ -13,6 +13,7 @@ from audit.games.membership.groups import facts_of, read_grouping
 from audit.games.membership.resolve import FEWEST_FIT_RUNS, check_fit_runs
 from audit.games.models.signals import ModelSignals
 from audit.specs.membership import OwnModels
+from audit.statistics.estimators.evidence import check_runs_differ
 from condensers.errors import BadConfig, BadData
 from condensers.plugins import directory_part
 
@@ -69,6 +70,7 @@ def resolve_models(spec: OwnModels, found: ModelSignals) -> ModelsConfig:
         )
     fit_runs, test_runs = divide_runs(spec, attack, found)
     check_fit_members(attack, found.members[fit_runs], shuffled=spec.shuffle_membership)
+    check_runs_differ(found.members, test_runs)
     num_records = found.members.shape[1]
     grouping = None if spec.groups is None else read_grouping(spec.groups, found.labels, num_records)
     return ModelsConfig(

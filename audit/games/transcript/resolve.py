@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from audit.accounting.claims import parse_claim
-from audit.accounting.ledger import calibrate_method, claim_from_ledger
+from audit.accounting.ledger import calibrate_method, claim_from_ledger, relation_of_ledger
 from audit.data.load import load_pool
 from audit.games.membership.resolve import check_extractor, check_sizes
 from audit.games.settings import check_changes, own_settings, parse_changes
@@ -108,9 +108,10 @@ def _with_noise(
         if "noise_multiplier" in changes:
             raise BadConfig("--epsilon and --set noise_multiplier both determine the noise: give only one of them")
         return calibrate_method(method, config, class_sizes, epsilon=spec.epsilon, delta=spec.delta)
+    with explained(method):
+        planned = method.plan(config, class_sizes)
+    relation_of_ledger(planned)  # refuses samplings of two kinds, which no claim covers
     if spec.claim is None:
-        with explained(method):
-            planned = method.plan(config, class_sizes)
         claim_from_ledger(planned, spec.delta)  # refuses so little noise that nothing is claimed
     return config
 

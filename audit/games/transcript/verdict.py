@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from audit.accounting.curve import TradeoffCurve, tradeoff_curve
-from audit.accounting.events import ADD_OR_REMOVE_ONE, branches, neighbouring_relation, sampling_rate
-from audit.accounting.ledger import ledger_event
+from audit.accounting.events import ADD_OR_REMOVE_ONE, branches, sampling_rate
+from audit.accounting.ledger import ledger_event, relation_of_ledger
 from audit.games.transcript.experiment import Experiment
 from audit.games.transcript.transcripts import Transcript
 from audit.statistics.estimators.clopper_pearson import bound_epsilon_clopper_pearson
@@ -143,13 +143,15 @@ def bound_all(
         }
         plain = sorted(_best_of_each(every), key=lambda bound: -bound.lower)
     if isinstance(family, str):
-        relation = ADD_OR_REMOVE_ONE if ledger is None else neighbouring_relation(ledger_event(ledger))
+        relation = ADD_OR_REMOVE_ONE if ledger is None else relation_of_ledger(ledger)
         return tuple(replace(bound, adjacency=relation) for bound in plain), family
     rate, steps = family
     granted = bound_epsilon_family(evidence, sampling_rate=rate, steps=steps, **settings, choice=FAMILY_RULES)
-    if declared:
-        return (granted, *plain, bound_epsilon_gaussian(evidence, **settings, choice=split)), ""
-    return (*plain, granted), ""
+    if not declared:
+        return (*plain, granted), ""
+    # That the mechanism is Gaussian is part of the claim only where every record takes part.
+    gaussian = (bound_epsilon_gaussian(evidence, **settings, choice=split),) if rate == 1.0 else ()
+    return (granted, *plain, *gaussian), ""
 
 
 def _best_of_each(every: dict[Pair, EpsilonBound]) -> list[EpsilonBound]:

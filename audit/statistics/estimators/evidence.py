@@ -6,7 +6,7 @@ only the one-run estimators, which count on nothing but the coins, may read them
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -166,6 +166,28 @@ def check_record_arrays(members: ArrayLike, scores: ArrayLike) -> tuple[Bools, F
             "score only records that were included with probability 1/2"
         )
     return coins, checked
+
+
+def check_runs_differ(members: Bools, tested: Sequence[int] | None = None) -> None:
+    """Refuse test runs on the split of another run, or on its halves turned round: such coins were tossed once.
+
+    Of `members` `[runs, records]` all are tested, or those in `tested`; the others may follow any design of their own.
+    For coins that somebody else tossed: runs that were resampled are alike for a reason.
+    """
+    num_runs, num_records = members.shape
+    if num_runs * (num_runs - 1) * 2.0**-num_records >= _UNFAIR:
+        return  # of so few records two runs may well have the same by chance
+    keys = [row.tobytes() for row in np.packbits(members ^ members[:, :1], axis=1)]
+    test_runs = list(range(num_runs) if tested is None else tested)
+    seen = {keys[run]: run for run in sorted(set(range(num_runs)) - set(test_runs))}
+    for run in test_runs:
+        other = seen.setdefault(keys[run], run)
+        if other != run:
+            alike = "the same" if members[run, 0] == members[other, 0] else "the opposite"
+            raise BadInput(
+                f"test run {run} has {alike} members as run {other}, which coins of its own would not give it; one-run "
+                "bounds need a split of its own for every test run: leave one of these runs out"
+            )
 
 
 def require_runs(evidence: object, *, estimator: str) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from audit.statistics.estimators.bayesian import bound_epsilon_bayesian
 from audit.statistics.estimators.clopper_pearson import bound_epsilon_clopper_pearson
-from audit.statistics.estimators.evidence import RecordEvidence, RunEvidence
+from audit.statistics.estimators.evidence import RecordEvidence, RunEvidence, check_runs_differ
 from audit.statistics.estimators.gaussian import bound_epsilon_gaussian
 from audit.statistics.estimators.one_run import bound_epsilon_one_run_records
 from audit.statistics.estimators.one_run_dp import bound_epsilon_one_run_dp
@@ -38,6 +38,8 @@ def bound_named(
     choice: ThresholdChoice | None = None,
 ) -> EpsilonBound:
     """The bound of an estimator; by default `clopper-pearson` of runs and the headline's of membership coins."""
+    if isinstance(evidence, RecordEvidence):
+        check_runs_differ(evidence.members)
     available = FOR_RUNS if isinstance(evidence, RunEvidence) else FOR_RECORDS
     if name is None:
         name = "clopper-pearson" if isinstance(evidence, RunEvidence) else "one-run-dp" if delta > 0.0 else "one-run"

@@ -68,7 +68,8 @@ def _steepest_average(
     """max over 1 <= i <= correct of (f(correct - i) - f(correct)) / i, f the binomial tail.
 
     That quotient is the mean of the i binomial masses below `correct`. The masses are unimodal, so the mean rises
-    while the next mass exceeds it and falls for ever after: the maximum is found by bisection over i.
+    while the next mass exceeds it and falls for ever after: the maximum is found by bisection over i. Above the mode it
+    rises in any case, which masses that underflow would not show.
     """
     low = np.ones_like(correct)
     high = np.maximum(correct, 1.0)
@@ -76,7 +77,8 @@ def _steepest_average(
         middle = np.floor((low + high) / 2.0)
         here = _binomial_tail(correct - middle, guesses, success)
         next_mass = _binomial_tail(correct - middle - 1.0, guesses, success) - here
-        rising = next_mass > (here - tail) / middle
+        above_mode = correct - middle - 1.0 >= (guesses + 1.0) * success
+        rising = above_mode | (next_mass > (here - tail) / middle)
         low, high = np.where(rising & (low < high), middle + 1.0, low), np.where(rising, high, middle)
     return (_binomial_tail(correct - low, guesses, success) - tail) / low
 

@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 
 from audit.data.limits import check_parquet
-from audit.statistics.estimators.evidence import Bools, Floats, RecordEvidence, RunEvidence
+from audit.statistics.estimators.evidence import Bools, Floats, RecordEvidence, RunEvidence, check_runs_differ
 from condensers.errors import BadData
 
 _TRUTH = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
@@ -149,7 +149,9 @@ def _records(table: pd.DataFrame, columns: Columns, path: Path, rows_per_run: pd
         if not (records == records[0]).all():
             raise BadData(f"{path}: runs score different records; every run must score the same records")
     shape = (num_runs, len(table) // num_runs)
-    return RecordEvidence(
+    evidence = RecordEvidence(
         members=read_members(ordered, columns, path).reshape(shape),
         scores=_scores(ordered, columns, path).reshape(shape),
     )
+    check_runs_differ(evidence.members)
+    return evidence
