@@ -22,9 +22,11 @@ from condensers.dp_sinkhorn import DpSinkhornConfig, alternates_gradient, sinkho
 from condensers.errors import BadConfig, BadInput
 from condensers.generator import Generator, Generators, draw_codes, draw_generator, generate
 from condensers.gs_wgan import GsWganConfig
+from condensers.mechanism import Door
 from condensers.psg import PsgConfig
 from condensers.randomness import Randomness, stream
-from condensers.registry import condense_runs, get_method
+from condensers.registry import condense_runs, condense_through, get_method
+from condensers.samples import shard_members
 from condensers.sinkhorn import transport_cost, transport_plan
 from condensers.subspace import find_subspace, find_subspace_roughly
 
@@ -209,6 +211,26 @@ def test_copied_records_stand_out_in_density_and_distance():
     copied = records[:10] + 0.01 * generator.normal(size=(10, 6))
     for ratios in (density_ratios(records, [copied]), nearest_ratios(records, [copied])):
         assert ratios[0, :10].mean() > ratios[0, 10:].mean() + 0.5
+
+
+def test_a_record_moves_the_discriminator_of_its_own_shard_alone(small_pool):
+    """The accounting counts on it, also where shards are empty: 3 of 4 here."""
+    method, randomness = get_method("gs-wgan"), Randomness(seed=1, runs=(0,))
+    config = GsWganConfig(
+        shards=4, iterations=2, warm_up=3, critic_steps=1, width=4, generator="mlp", generator_width=2,
+        batch_generated=4, learning_rate=0.1,
+    )  # fmt: skip
+    first, *_ = shard_members(np.ones((1, small_pool.num_records), dtype=bool), 4, randomness)
+    found = []
+    for number in (2, 3):
+        members = torch.zeros(1, small_pool.num_records, dtype=torch.bool)
+        members[0, np.flatnonzero(first)[:number]] = True
+        door = Door(small_pool, members, class_sizes=(12.0,) * 3, randomness=randomness)
+        condense_through(door, method, small_pool, config, randomness=randomness)
+        found.append({name: value for name, value in door._Door__learners.items() if name.startswith("D.")})
+    for name, value in found[0].items():
+        torch.testing.assert_close(found[1][name][1:], value[1:], rtol=0, atol=1e-4, msg=name)
+    assert (found[1]["D.first.weight"][0] - found[0]["D.first.weight"][0]).abs().max() > 0.1
 
 
 def test_psg_without_noise_claims_nothing(small_pool, small_members):
