@@ -141,6 +141,16 @@ def test_gradient_at_alternates_against_naive(size):
     assert alternates_gradient(alone, made[:, :4], labels[:4], None).shape == (3, 0, 5)
 
 
+@pytest.mark.parametrize(("debias", "count"), [(0.29, 100), (0.58, 50), (0.2, 50)])
+def test_as_many_alternates_are_made_as_the_debiasing_takes(debias, count):
+    """29% of 100 is 28.999… in double precision, and 29 in single precision."""
+    config = DpSinkhornConfig(batch_generated=count, debias=debias, sinkhorn_iterations=2, regularisation=50.0)
+    made = torch.randn(1, sum(config.batches), 2, generator=torch.Generator().manual_seed(0))
+    found = alternates_gradient(config, made, torch.zeros(sum(config.batches), dtype=torch.int64), None)
+    assert found.shape == (1, int(debias * count), 2)
+    assert (found != 0).all()
+
+
 def test_points_beyond_the_size_of_a_sample_take_no_part():
     """As the released code, which makes as many as the sample has records."""
     config = DpSinkhornConfig(batch=3, debias=0.5, size="realised", regularisation=5.0)
