@@ -127,8 +127,10 @@ def condense_dp_cgan(door: Door, config: DpCganConfig, *, randomness: PublicRand
     stream = randomness.public("discriminator")
     first = draw_discriminator(door.input_shape, door.num_classes, config.width, stream, door.device)
     weights = {name: value.repeat(runs, *[1] * value.ndim) for name, value in first.items()}
-    still = {name: torch.zeros_like(value) for name, value in weights.items()}
-    state = {**studio.start(), **named("D", weights), **named("D first", still), **named("D second", still)}
+    state = {**studio.start(), **named("D", weights)}
+    if config.optimiser == "adam":
+        still = {name: torch.zeros_like(value) for name, value in weights.items()}
+        state.update({**named("D first", still), **named("D second", still)})
     release = _release_by_tensor if config.clipping == "tensor" else _release_whole
     for step in track("condense", config.iterations, state):
         labels = studio.labels(step, config.batch_generated)

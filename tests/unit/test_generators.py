@@ -12,6 +12,7 @@ from attacks.perceptual import load_perceptual, pairwise_lpips
 from attacks.registry import Observations
 from audit.accounting.ledger import claims_anything
 from audit.data.weights import read_file
+from audit.engine.checkpoints import Tracker
 from audit.games.membership.game import nominal_class_sizes
 from audit.games.transcript.resolve import resolve_experiment
 from audit.specs.worst_case import WorstCase
@@ -241,6 +242,20 @@ def test_a_record_moves_the_discriminator_of_its_own_shard_alone(small_pool):
     for name, value in found[0].items():
         torch.testing.assert_close(found[1][name][1:], value[1:], rtol=0, atol=1e-4, msg=name)
     assert (found[1]["D.first.weight"][0] - found[0]["D.first.weight"][0]).abs().max() > 0.1
+
+
+@pytest.mark.parametrize("optimiser", ["sgd", "adam"])
+def test_dp_cgan_is_kept_in_checkpoints_under_every_optimiser(optimiser, small_pool, small_members, tmp_path):
+    """A file of tensors takes none that share memory, as two moments do that nothing moves."""
+    method, randomness = get_method("dp-cgan"), Randomness(seed=1, runs=tuple(range(5)))
+    config = method.config(
+        iterations=2, batch=4, batch_generated=4, width=4, generator_width=4, latent=2, optimiser=optimiser
+    )
+    tracker = Tracker(digest="", place=lambda loop: tmp_path / loop, report=lambda _: None, stages={"condense": 1.0})
+    condense_runs(
+        method, small_pool, small_members, config, class_sizes=(12.0,) * 3, randomness=randomness, track=tracker.track
+    )
+    assert (tmp_path / "condense").exists()
 
 
 def test_psg_without_noise_claims_nothing(small_pool, small_members):
