@@ -128,6 +128,7 @@ def condense_gs_wgan(door: Door, config: GsWganConfig, *, randomness: PublicRand
     weights = draw_discriminator(door.input_shape, classes, config.width, stream, door.device)
     still = {name: torch.zeros_like(value) for name, value in weights.items()}
     learner = {**named("D", weights), **named("first", still), **named("second", still)}
+    door.start_learners(config.shards, learner)
     state = studio.start()
     state.update(named("average", studio.weights(state)))
     for step in track("condense", config.iterations, state):
