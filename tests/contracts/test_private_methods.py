@@ -73,12 +73,21 @@ class BlankBench(Bench):
         return dataclasses.replace(made, images=made.images * factors.view(-1, 1, 1, 1))
 
 
-@pytest.mark.parametrize("method", PRIVATE, ids=lambda method: method.name)
-def test_vectors_of_blank_records_do_not_depend_on_the_others(method, monkeypatch):
+NARROW, WIDE = (16, (1, 8, 8)), (64, (1, 16, 16))  # gradients of wide networks: tests/unit/test_wide.py
+
+
+@pytest.mark.parametrize(
+    ("method", "width", "shape"),
+    [
+        *(pytest.param(method, *NARROW, id=method.name) for method in PRIVATE),
+        *(pytest.param(get_method(name), *WIDE, id=f"{name}-wide") for name in ("ndpdc", "dosser")),
+    ],
+)
+def test_vectors_of_blank_records_do_not_depend_on_the_others(method, width, shape, monkeypatch):
     # Clipping shortens vectors and never lengthens them, so what counts is how far apart they are, however short.
     monkeypatch.setattr(contracts, "_close", lambda one, other, *_: torch.allclose(one, other, 1e-3, 1e-4))
-    config = small_config(method, width=16, depth=3)
-    checks = check_contracts(BlankBench(method=method, config=config, class_sizes=SIZES, input_shape=(1, 8, 8), seed=3))
+    config = small_config(method, width=width, depth=3)
+    checks = check_contracts(BlankBench(method=method, config=config, class_sizes=SIZES, input_shape=shape, seed=3))
     assert next(check for check in checks if check.name == ONE_BY_ONE).held
 
 
