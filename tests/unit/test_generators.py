@@ -16,7 +16,9 @@ from audit.engine.checkpoints import Tracker
 from audit.games.membership.game import nominal_class_sizes
 from audit.games.transcript.resolve import resolve_experiment
 from audit.specs.worst_case import WorstCase
+from condensers import dp_cgan
 from condensers.discriminator import discriminate, draw_discriminator, gradients_of_each, with_labels
+from condensers.dp_cgan import mean_on_fake
 from condensers.dp_hp import DpHpConfig, hermite_features
 from condensers.dp_merf import DpMerfConfig
 from condensers.dp_sinkhorn import DpSinkhornConfig, alternates_gradient, sinkhorn_gradient
@@ -256,6 +258,22 @@ def test_dp_cgan_is_kept_in_checkpoints_under_every_optimiser(optimiser, small_p
         method, small_pool, small_members, config, class_sizes=(12.0,) * 3, randomness=randomness, track=tracker.track
     )
     assert (tmp_path / "condense").exists()
+
+
+def test_gradients_on_generated_images_in_parts_against_all_at_once(monkeypatch):
+    """At the published sizes those of one run take 245 MB."""
+    judges = [draw_discriminator((1, 4, 4), 2, 8, stream(0, "judge", run), CPU) for run in range(5)]
+    judge = {name: torch.stack([each[name] for each in judges]) for name in judges[0]}
+    fake = torch.randn(5, 7, 18, generator=torch.Generator().manual_seed(0))
+    whole = mean_on_fake(judge, fake, 0.5)
+    monkeypatch.setattr(dp_cgan, "CHUNK_BYTES", 2 * 4 * 7 * whole.shape[1])
+    sizes = []
+    each = dp_cgan.gradients_of_each
+    monkeypatch.setattr(
+        dp_cgan, "gradients_of_each", lambda own, part, **rest: sizes.append(len(part)) or each(own, part, **rest)
+    )
+    torch.testing.assert_close(mean_on_fake(judge, fake, 0.5), whole)
+    assert sizes == [2, 2, 1]
 
 
 def test_psg_without_noise_claims_nothing(small_pool, small_members):
