@@ -39,6 +39,7 @@ from condensers.samples import clip_vectors
 
 CLIPPING = ("record", "tensor")
 OPTIMISERS = ("sgd", "adam")
+CHUNK_BYTES = 1 << 29  # of gradients on generated images at a time
 PRESETS: dict[str, dict[str, Any]] = {
     # Set by hand, without a recorded search; docs/generators.md has its accuracy on digits at seed 0.
     "quick": {
@@ -127,15 +128,16 @@ def condense_dp_cgan(door: Door, config: DpCganConfig, *, randomness: PublicRand
     stream = randomness.public("discriminator")
     first = draw_discriminator(door.input_shape, door.num_classes, config.width, stream, door.device)
     weights = {name: value.repeat(runs, *[1] * value.ndim) for name, value in first.items()}
-    still = {name: torch.zeros_like(value) for name, value in weights.items()}
-    state = {**studio.start(), **named("D", weights), **named("D first", still), **named("D second", still)}
+    state = {**studio.start(), **named("D", weights)}
+    if config.optimiser == "adam":
+        still = {name: torch.zeros_like(value) for name, value in weights.items()}
+        state.update({**named("D first", still), **named("D second", still)})
     release = _release_by_tensor if config.clipping == "tensor" else _release_whole
     for step in track("condense", config.iterations, state):
         labels = studio.labels(step, config.batch_generated)
         codes, judge = studio.codes(step, labels), under("D", state)
         fake = with_labels(studio.images(state, codes), labels.expand(runs, -1), door.num_classes)
-        on_fake = flatten_each(gradients_of_each(judge, fake, real=False), tuple(sorted(judge)))
-        clipped = unflatten_gradients(clip_vectors(on_fake, config.clip).mean(1), judge)
+        clipped = unflatten_gradients(mean_on_fake(judge, fake, config.clip), judge)
         noisy = release(door, config, judge)
         moved = _move(state, {name: noisy[name] / config.batch + clipped[name] for name in judge}, config, step)
         leaves = studio.leaves(state)
@@ -144,6 +146,18 @@ def condense_dp_cgan(door: Door, config: DpCganConfig, *, randomness: PublicRand
         gradients = torch.autograd.grad(loss, list(leaves.values()))
         studio.move(state, dict(zip(leaves, gradients, strict=True)), step, moments=config.moments)
     return studio.released(studio.weights(state))
+
+
+def mean_on_fake(judge: Parameters, fake: Tensor, clip: float) -> Tensor:
+    """The mean `[runs, dim]` of the clipped gradients on generated images; runs go in parts of bounded memory."""
+    names = tuple(sorted(judge))
+    size = max(1, CHUNK_BYTES // (4 * fake.shape[1] * sum(judge[name][0].numel() for name in names)))
+    parts = []
+    for start in range(0, len(fake), size):
+        own = {name: value[start : start + size] for name, value in judge.items()}
+        found = flatten_each(gradients_of_each(own, fake[start : start + size], real=False), names)
+        parts.append(clip_vectors(found, clip).mean(1))
+    return torch.cat(parts)
 
 
 def _move(state: State, gradients: Parameters, config: DpCganConfig, step: int) -> Parameters:

@@ -219,7 +219,8 @@ def _cost_to_itself(config: DpSinkhornConfig, made: Tensor, labels: Tensor, coun
     """
     count, weights = config.num_generated, _weights(config, made, counts)
     number = torch.arange(count, device=made.device)
-    place = number + (config.debias * counts).long().unsqueeze(1)
+    moved = (config.debias * counts.double()).long()  # in double precision, as the number of alternates in `batches`
+    place = number + moved.unsqueeze(1)
     place = torch.where(place < counts.unsqueeze(1), place, count + place - counts.unsqueeze(1))
     place = torch.where(number < counts.unsqueeze(1), place, number)  # the others have no weight
     apart = (labels[:count, None] != labels[place].unsqueeze(1)) * config.label_gap

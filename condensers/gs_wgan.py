@@ -128,6 +128,7 @@ def condense_gs_wgan(door: Door, config: GsWganConfig, *, randomness: PublicRand
     weights = draw_discriminator(door.input_shape, classes, config.width, stream, door.device)
     still = {name: torch.zeros_like(value) for name, value in weights.items()}
     learner = {**named("D", weights), **named("first", still), **named("second", still)}
+    door.start_learners(config.shards, learner)
     state = studio.start()
     state.update(named("average", studio.weights(state)))
     for step in track("condense", config.iterations, state):
@@ -184,8 +185,11 @@ def _learn(
     turn = torch.arange(places, device=labels.device) % made.shape[1]
     fakes = made.detach().repeat_interleave(units // len(made), 0)[:, turn]
     share = present / present.sum(1, keepdim=True).clamp(min=1)
-    # A shard without records: its discriminator learns from generated images alone.
-    fake_share = torch.where(present.any(1, keepdim=True), share, 1 / places)
+    # The discriminator of a shard without records learns from the first generated image alone. A mean over all places
+    # would depend on other shards: there are as many places as the fullest shard has records.
+    first = torch.zeros_like(share)
+    first[:, 0] = 1.0
+    fake_share = torch.where(present.any(1, keepdim=True), share, first)
     real, fake = with_labels(images, labels, classes), with_labels(fakes, labels, classes)
     for turn_of_critic in range(config.critic_steps + (config.warm_up if step == 0 else 0)):
         mixing = draw_uniform(randomness.public("interpolation", step, turn_of_critic), (1, places, 1), labels.device)

@@ -246,6 +246,11 @@ class Door:
         self._tell(told)
         return sums, sizes
 
+    def start_learners(self, shards: int, start: Parameters) -> None:
+        """Give every shard of every run its learner before a loop, whose checkpoints then have a place for them."""
+        learners = self.num_runs * shards
+        self.__learners = {name: value.expand(learners, *value.shape) for name, value in start.items()}
+
     def release_shards(
         self, request: ShardRequest, *, dim: int, clip: float, noise_multiplier: float, apart: bool = False
     ) -> Tensor:
@@ -262,8 +267,7 @@ class Door:
             by_shard = shard_members(self.__members, request.shards, self.__randomness)
             self.__shards = gather(self.__pool, by_shard)
         if not self.__learners:
-            learners = self.num_runs * request.shards
-            self.__learners = {name: value.expand(learners, *value.shape) for name, value in request.start.items()}
+            self.start_learners(request.shards, request.start)
         records = self.__shards
         self.__learners = request.learn(self.__learners, records.images, records.labels, records.present)
         drawn, noise = draw_shards(self.__randomness, request, dim, index)

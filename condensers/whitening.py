@@ -28,13 +28,15 @@ class Whitening:
 
 
 def fit_whitening(records: Tensor, *, regularisation: float) -> Whitening:
-    """Fit on the members `[n, d]` of one run; without members, the identity."""
+    """Fit on the members `[n, d]` of one run; the identity without members, or where each has one brightness."""
     size = records.shape[1]
+    eye = torch.eye(size, dtype=records.dtype, device=records.device)
     if not len(records):
-        eye = torch.eye(size, dtype=records.dtype, device=records.device)
         return Whitening(matrix=eye, brightness=records.new_zeros(()), norm=records.new_ones(()))
     unit, brightness, norms = centre_and_scale(records)
     covariance = unit.mT @ unit / len(unit)
+    if not bool(covariance.any()):
+        return Whitening(matrix=eye, brightness=brightness.mean(), norm=norms.mean())
     covariance.diagonal().add_(regularisation * covariance.trace() / size)
     values, vectors = torch.linalg.eigh(covariance)
     return Whitening(matrix=(vectors * values.rsqrt()) @ vectors.mT, brightness=brightness.mean(), norm=norms.mean())

@@ -1,7 +1,7 @@
 """What every method that uses the door must keep: checked in seconds, without statistics, before anything is measured.
 
 1. replay: what it makes of the same releases in front of *other* records is the same to the byte, and so is what it
-   asks for: nothing of the records reaches the output but through the door.
+   asks for, clipping norms and noise included: nothing of the records reaches the output but through the door.
 2. one by one: the vector of a record does not depend on who else is in the batch, nor on earlier calls: the clipping
    norm bounds what one record changes. Whole samples and shards are clipped as such, which asks nothing of vectors.
 3. groups: a run by itself gives what it gives among others; else every run is audited by itself, as it is released.
@@ -90,33 +90,33 @@ class _ReplayingDoor(Door):
     """Behind it stand other records, yet it says again what another door once released."""
 
     def __init__(self, recorded: Iterator[Release], *arguments: Any, **keywords: Any) -> None:
-        super().__init__(*arguments, **keywords)
+        super().__init__(*arguments, **keywords, listeners=[self._find])
         self._recorded = recorded
 
     def release(self, requests: Any, **keywords: Any) -> Tensor:
         super().release(requests, **keywords)
-        return self._again(requests).sums.clone()
+        return self._found.sums.clone()
 
     def release_batch(self, request: BatchRequest, **keywords: Any) -> tuple[Tensor, Tensor | None]:
         super().release_batch(request, **keywords)
-        recorded = self._again([request])
-        return recorded.sums[:, 0].clone(), recorded.sizes
+        return self._found.sums[:, 0].clone(), self._found.sizes
 
     def release_shards(self, request: ShardRequest, **keywords: Any) -> Tensor:
         super().release_shards(request, **keywords)
-        return self._again([request]).sums.view(self.num_runs, request.count, -1).clone()
+        return self._found.sums.view(self.num_runs, request.count, -1).clone()
 
-    def _again(self, requests: Any) -> Release:
+    def _find(self, release: Release) -> None:
         recorded = next(self._recorded, None)
-        if recorded is None or _asked(recorded.requests) != _asked(requests):
+        if recorded is None or _asked(recorded) != _asked(release):
             raise BrokenContract("its requests to the door depend on the records (contract: replay)")
-        return recorded
+        self._found = recorded
 
 
-def _asked(requests: Any) -> list[tuple[Any, Any, Any]]:
-    return [
-        (type(request), getattr(request, "group", None), getattr(request, "sampling", None)) for request in requests
-    ]
+def _asked(release: Release) -> tuple[Any, ...]:
+    """All that a method says of a release that it asks for, but for functions."""
+    requests = [(type(request), request.group, request.sampling) for request in release.requests]
+    scale = release.clip, release.noise_multiplier, release.noise_by, release.noise_seeds, release.sums.shape
+    return requests, scale, release.per_run, release.accounted, release.sizes is None, release.apart
 
 
 def check_contracts(bench: Bench) -> tuple[ContractCheck, ...]:

@@ -1,8 +1,10 @@
 """What every condenser owes the audit. A new method is picked up from the registry, unedited."""
 
 import contextlib
+import itertools
 from collections.abc import Iterator
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from conftest import released
 from torch import Tensor
 
 from attacks.victims import VictimConfig, query_victims, train_victims, victim_network
+from audit.engine import checkpoints
 from condensers.errors import BadConfig
 from condensers.initial import initial_noise
 from condensers.pool import CondensedBatch, Pool
@@ -226,22 +229,36 @@ def test_every_tensor_names_its_device(method: Method, init: str, small_pool: Po
 @every_method
 @pytest.mark.parametrize("stop", [1, 3])
 def test_interrupted_loop_goes_on_from_its_state(
-    method: Method, init: str, stop: int, small_pool: Pool, small_members: Tensor
+    method: Method,
+    init: str,
+    stop: int,
+    small_pool: Pool,
+    small_members: Tensor,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """All that the next step needs is in the state that the method hands to `track`."""
-    kept: dict[str, dict[str, Tensor]] = {}
+    """All that the next step needs is in the state that the method hands to `track`, and its checkpoint is used."""
+    monkeypatch.setattr(checkpoints, "CHECKPOINT_SECONDS", -1.0)
+    started: list[int] = []
+
+    def keeping(name: str, total: int, state: dict[str, Tensor]) -> Iterator[int]:
+        tracker = checkpoints.Tracker(
+            digest="", place=lambda loop: tmp_path / loop, report=lambda _: None, stages={"condense": 1.0}
+        )
+        return tracker.track(name, total, state)
 
     def stopping(name: str, total: int, state: dict[str, Tensor]) -> Iterator[int]:
-        yield from range(min(stop, total))
-        kept[name] = {key: value.clone() for key, value in state.items()}
+        return itertools.takewhile(lambda step: step < stop, keeping(name, total, state))
 
     def resuming(name: str, total: int, state: dict[str, Tensor]) -> Iterator[int]:
-        state.update(kept[name])
-        return iter(range(min(stop, total), total))
+        for step in keeping(name, total, state):
+            started.append(step)
+            yield step
 
     expected = condense(method, init, small_pool, small_members)
     condense(method, init, small_pool, small_members, track=stopping)
     assert_same_bytes(condense(method, init, small_pool, small_members, track=resuming), expected)
+    assert started[:1] in ([], [stop])
 
 
 @every_method

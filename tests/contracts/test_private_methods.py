@@ -73,12 +73,21 @@ class BlankBench(Bench):
         return dataclasses.replace(made, images=made.images * factors.view(-1, 1, 1, 1))
 
 
-@pytest.mark.parametrize("method", PRIVATE, ids=lambda method: method.name)
-def test_vectors_of_blank_records_do_not_depend_on_the_others(method, monkeypatch):
+NARROW, WIDE = (16, (1, 8, 8)), (64, (1, 16, 16))  # gradients of wide networks: tests/unit/test_wide.py
+
+
+@pytest.mark.parametrize(
+    ("method", "width", "shape"),
+    [
+        *(pytest.param(method, *NARROW, id=method.name) for method in PRIVATE),
+        *(pytest.param(get_method(name), *WIDE, id=f"{name}-wide") for name in ("ndpdc", "dosser")),
+    ],
+)
+def test_vectors_of_blank_records_do_not_depend_on_the_others(method, width, shape, monkeypatch):
     # Clipping shortens vectors and never lengthens them, so what counts is how far apart they are, however short.
     monkeypatch.setattr(contracts, "_close", lambda one, other, *_: torch.allclose(one, other, 1e-3, 1e-4))
-    config = small_config(method, width=16, depth=3)
-    checks = check_contracts(BlankBench(method=method, config=config, class_sizes=SIZES, input_shape=(1, 8, 8), seed=3))
+    config = small_config(method, width=width, depth=3)
+    checks = check_contracts(BlankBench(method=method, config=config, class_sizes=SIZES, input_shape=shape, seed=3))
     assert next(check for check in checks if check.name == ONE_BY_ONE).held
 
 
@@ -138,6 +147,39 @@ def test_a_method_that_reads_the_pool_through_the_door_is_told_so():
     found = broken(check_contracts(bench(peeking_method(images_from_records, look))))
     assert found is not None
     assert "reads door._Door__pool" in found.sentence
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda size: {"clip": size, "noise_multiplier": 1.0},
+        lambda size: {"clip": 1.0, "noise_multiplier": size},
+        lambda size: {"clip": 1.0, "noise_multiplier": 1.0, "per_run": size > 1},
+    ],
+    ids=["clip", "noise", "per run"],
+)
+def test_a_method_that_asks_by_the_records_it_saw_breaks_the_replay(ask):
+    """Clipping at the median norm of the last sample, which `vectors` noted: the noise then tells that norm."""
+    seen = [1.0]
+
+    def vectors(images, labels):
+        flat = images.flatten(labels.ndim)
+        seen.append(float(flat.norm(dim=-1).median()) if flat.numel() else 1.0)
+        return flat
+
+    def adaptive(door, config, *, randomness, track):  # noqa: ARG001
+        request = Request(group=0, sampling=Poisson(rate=0.5), vectors=vectors)
+        seen[:] = [1.0]
+        sums = [door.release([request], dim=432, **ask(seen[-1]))[:, 0] for _ in range(3)]
+        labels = torch.zeros(door.num_runs, 3, dtype=torch.int64)
+        images = torch.stack(sums, 1).view(door.num_runs, 3, *door.input_shape)
+        return CondensedBatch(images=images, labels=labels, initial_records=torch.full_like(labels, -1))
+
+    method = dataclasses.replace(PRIVATE[0], name="adaptive", condense=adaptive, presets={})
+    found = broken(check_contracts(bench(method)))
+    assert found is not None
+    assert found.name == REPLAY
+    assert "requests to the door depend on the records" in found.sentence
 
 
 @pytest.mark.parametrize("method", PRIVATE, ids=lambda method: method.name)

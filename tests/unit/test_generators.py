@@ -12,19 +12,24 @@ from attacks.perceptual import load_perceptual, pairwise_lpips
 from attacks.registry import Observations
 from audit.accounting.ledger import claims_anything
 from audit.data.weights import read_file
+from audit.engine.checkpoints import Tracker
 from audit.games.membership.game import nominal_class_sizes
 from audit.games.transcript.resolve import resolve_experiment
 from audit.specs.worst_case import WorstCase
+from condensers import dp_cgan
 from condensers.discriminator import discriminate, draw_discriminator, gradients_of_each, with_labels
+from condensers.dp_cgan import mean_on_fake
 from condensers.dp_hp import DpHpConfig, hermite_features
 from condensers.dp_merf import DpMerfConfig
 from condensers.dp_sinkhorn import DpSinkhornConfig, alternates_gradient, sinkhorn_gradient
 from condensers.errors import BadConfig, BadInput
 from condensers.generator import Generator, Generators, draw_codes, draw_generator, generate
 from condensers.gs_wgan import GsWganConfig
+from condensers.mechanism import Door
 from condensers.psg import PsgConfig
 from condensers.randomness import Randomness, stream
-from condensers.registry import condense_runs, get_method
+from condensers.registry import condense_runs, condense_through, get_method
+from condensers.samples import shard_members
 from condensers.sinkhorn import transport_cost, transport_plan
 from condensers.subspace import find_subspace, find_subspace_roughly
 
@@ -139,6 +144,16 @@ def test_gradient_at_alternates_against_naive(size):
     assert alternates_gradient(alone, made[:, :4], labels[:4], None).shape == (3, 0, 5)
 
 
+@pytest.mark.parametrize(("debias", "count"), [(0.29, 100), (0.58, 50), (0.2, 50)])
+def test_as_many_alternates_are_made_as_the_debiasing_takes(debias, count):
+    """29% of 100 is 28.999… in double precision, and 29 in single precision."""
+    config = DpSinkhornConfig(batch_generated=count, debias=debias, sinkhorn_iterations=2, regularisation=50.0)
+    made = torch.randn(1, sum(config.batches), 2, generator=torch.Generator().manual_seed(0))
+    found = alternates_gradient(config, made, torch.zeros(sum(config.batches), dtype=torch.int64), None)
+    assert found.shape == (1, int(debias * count), 2)
+    assert (found != 0).all()
+
+
 def test_points_beyond_the_size_of_a_sample_take_no_part():
     """As the released code, which makes as many as the sample has records."""
     config = DpSinkhornConfig(batch=3, debias=0.5, size="realised", regularisation=5.0)
@@ -209,6 +224,56 @@ def test_copied_records_stand_out_in_density_and_distance():
     copied = records[:10] + 0.01 * generator.normal(size=(10, 6))
     for ratios in (density_ratios(records, [copied]), nearest_ratios(records, [copied])):
         assert ratios[0, :10].mean() > ratios[0, 10:].mean() + 0.5
+
+
+def test_a_record_moves_the_discriminator_of_its_own_shard_alone(small_pool):
+    """The accounting counts on it, also where shards are empty: 3 of 4 here."""
+    method, randomness = get_method("gs-wgan"), Randomness(seed=1, runs=(0,))
+    config = GsWganConfig(
+        shards=4, iterations=2, warm_up=3, critic_steps=1, width=4, generator="mlp", generator_width=2,
+        batch_generated=4, learning_rate=0.1,
+    )  # fmt: skip
+    first, *_ = shard_members(np.ones((1, small_pool.num_records), dtype=bool), 4, randomness)
+    found = []
+    for number in (2, 3):
+        members = torch.zeros(1, small_pool.num_records, dtype=torch.bool)
+        members[0, np.flatnonzero(first)[:number]] = True
+        door = Door(small_pool, members, class_sizes=(12.0,) * 3, randomness=randomness)
+        condense_through(door, method, small_pool, config, randomness=randomness)
+        found.append({name: value for name, value in door._Door__learners.items() if name.startswith("D.")})
+    for name, value in found[0].items():
+        torch.testing.assert_close(found[1][name][1:], value[1:], rtol=0, atol=1e-4, msg=name)
+    assert (found[1]["D.first.weight"][0] - found[0]["D.first.weight"][0]).abs().max() > 0.1
+
+
+@pytest.mark.parametrize("optimiser", ["sgd", "adam"])
+def test_dp_cgan_is_kept_in_checkpoints_under_every_optimiser(optimiser, small_pool, small_members, tmp_path):
+    """A file of tensors takes none that share memory, as two moments do that nothing moves."""
+    method, randomness = get_method("dp-cgan"), Randomness(seed=1, runs=tuple(range(5)))
+    config = method.config(
+        iterations=2, batch=4, batch_generated=4, width=4, generator_width=4, latent=2, optimiser=optimiser
+    )
+    tracker = Tracker(digest="", place=lambda loop: tmp_path / loop, report=lambda _: None, stages={"condense": 1.0})
+    condense_runs(
+        method, small_pool, small_members, config, class_sizes=(12.0,) * 3, randomness=randomness, track=tracker.track
+    )
+    assert (tmp_path / "condense").exists()
+
+
+def test_gradients_on_generated_images_in_parts_against_all_at_once(monkeypatch):
+    """At the published sizes those of one run take 245 MB."""
+    judges = [draw_discriminator((1, 4, 4), 2, 8, stream(0, "judge", run), CPU) for run in range(5)]
+    judge = {name: torch.stack([each[name] for each in judges]) for name in judges[0]}
+    fake = torch.randn(5, 7, 18, generator=torch.Generator().manual_seed(0))
+    whole = mean_on_fake(judge, fake, 0.5)
+    monkeypatch.setattr(dp_cgan, "CHUNK_BYTES", 2 * 4 * 7 * whole.shape[1])
+    sizes = []
+    each = dp_cgan.gradients_of_each
+    monkeypatch.setattr(
+        dp_cgan, "gradients_of_each", lambda own, part, **rest: sizes.append(len(part)) or each(own, part, **rest)
+    )
+    torch.testing.assert_close(mean_on_fake(judge, fake, 0.5), whole)
+    assert sizes == [2, 2, 1]
 
 
 def test_psg_without_noise_claims_nothing(small_pool, small_members):

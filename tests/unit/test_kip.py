@@ -180,6 +180,13 @@ def test_whitening_against_its_definition():
     assert abs(float(back.mean()) - float(records.mean())) < 1e-6
 
 
+def test_members_of_one_brightness_each_are_not_whitened():
+    """They have no direction to whiten along, and no norm to give back."""
+    fitted = fit_whitening(torch.tensor([[0.3] * 4, [-0.1] * 4], dtype=torch.float64), regularisation=0.1)
+    assert torch.equal(fitted.matrix, torch.eye(4, dtype=torch.float64))
+    torch.testing.assert_close(fitted.undo(torch.ones(1, 4).double()), torch.full((1, 4), 0.1, dtype=torch.float64))
+
+
 def test_whitened_sets_are_on_the_scale_of_the_pool(digits):
     members = torch.from_numpy(stream(0, "members").random((2, digits.num_records)) < 0.5)
     batch = condense(digits, members, KipConfig(zca=True, init="real", iterations=1), runs=(0, 1))
