@@ -188,7 +188,10 @@ def test_recorded_figures_that_are_none_against_words_of_a_person(refused, tmp_p
     assert "missing required field value" in line
     assert "__init__" not in line
     (tmp_path / "privacy.baseline.json").write_text('{"entries": ' + "[" * 50_000)
-    assert "not a file of recorded figures" in refused("check")
+    for words in (["check"], ["check", "--update"]):
+        line = refused(*words)
+        assert "not a file of recorded figures" in line
+        assert "delete it, record with `audit check privacy.toml --update`" in line
 
 
 def test_findings_that_are_none_against_words_of_a_person(refused, tmp_path: Path) -> None:
