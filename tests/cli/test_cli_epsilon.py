@@ -347,6 +347,10 @@ def test_plan_out_of_reach_against_words(audit: Run):
         (("--epsilon", "1", "--confidence", "1"), "confidence"),
         (("--epsilon", "1", "--records", "0"), "records"),
         (("--epsilon", "1", "--method", "../x"), "--method"),
+        (("--epsilon", "1", "--method", "dmm"), "did you mean dm?"),
+        (("--epsilon", "1", "--nodes", "4"), "--nodes: describes an audit whose cost is estimated"),
+        (("--epsilon", "1", "--dataset", "mnist"), "--dataset: describes an audit"),
+        (("--epsilon", "1", "--set", "iterations=3"), "--set: describes an audit"),
         ((), "--epsilon"),
     ],
 )
