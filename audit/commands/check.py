@@ -57,8 +57,11 @@ def check(file: Path, **flags: Any) -> int:
     write_text(out / "junit.xml", outputs.as_junit(gate, outcomes))
     write_text(out / "summary.md", summary)
     if page := os.environ.get("GITHUB_STEP_SUMMARY"):
-        with open(page, "a", encoding="utf-8") as stream:
-            stream.write(summary)
+        try:
+            with open(page, "a", encoding="utf-8") as stream:
+                stream.write(summary)
+        except OSError as error:  # what was found decides the exit code
+            on_stderr(f"GITHUB_STEP_SUMMARY {page}: cannot be written: {error.strerror}")
     click.echo(
         outputs.as_json(gate, outcomes) if flags["as_json"] else outputs.as_table(outcomes), nl=not flags["as_json"]
     )

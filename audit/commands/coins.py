@@ -45,6 +45,7 @@ def coins(**flags: Any) -> int:
     import numpy as np
 
     from audit.data.load import load_pool, pool_checksum, pool_rows
+    from audit.engine.store import explain_failure
     from audit.games.membership.audited import choose_audited
     from audit.games.membership.coins import Coins, draw_coins, write_coins
 
@@ -62,6 +63,9 @@ def coins(**flags: Any) -> int:
         members=draw_coins(flags["sets"], pool.num_records, flags["seed"], audited),
         audited=audited,
     )
+    if flags["export"] is not None:  # before the coins, which are drawn once
+        with explain_failure(flags["export"]):
+            flags["export"].mkdir(parents=True, exist_ok=True)
     write_coins(out, drawn, rows, pool.labels.numpy())
     exported = [] if flags["export"] is None else _export(flags["export"], pool, drawn)
     counts = drawn.members.sum(1).tolist()
@@ -95,11 +99,8 @@ def _export(folder: Path, pool: Any, drawn: Any) -> list[str]:
 
     import numpy as np
 
-    from audit.engine.store import explain_failure
     from audit.games.release import write_bytes
 
-    with explain_failure(folder):
-        folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for column, members in enumerate(drawn.members):
         file = io.BytesIO()

@@ -71,6 +71,8 @@ def estimate(
     if estimator == "all" and claimed and available is FOR_RUNS:
         chosen.append("family")
     notes = ["all scores are equal, so they contain no information about membership"] if _all_equal(evidence) else []
+    if claimed and sigma is None and "family" not in chosen:
+        notes.append("--rate and --steps were not used: the family bound, which needs them, is for independent runs")
     if estimator == "all" and delta == 0.0:
         notes += [f"{name} left out: it needs δ > 0" for name in chosen if name in NEEDS_DELTA]
         chosen = [name for name in chosen if name not in NEEDS_DELTA]

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import condensers
 from audit.commands.workers import executor_of, with_workers
 from condensers.errors import BadConfig
-from condensers.plugins import directory_part
+from condensers.plugins import check_name, directory_part
 
 if TYPE_CHECKING:
     from audit.games.probe.cost import Cost
@@ -76,8 +77,8 @@ def plan(
     audit plan --method dm --shadows 256 --nodes 4
     audit plan --attack worst-case --method ndpdc --trials 100000
     """
-    if method is not None and ":" not in method and not method.replace("-", "").replace("_", "").isalnum():
-        raise BadConfig(f"--method {method}: is not the name of a method; `audit methods` lists them")
+    if method is not None:
+        check_name("--method", method, condensers, "condenser")
     if not 1 <= nodes <= MOST_NODES:
         raise BadConfig(f"--nodes {nodes}: must lie in 1…{MOST_NODES}")
     answers: dict[str, Any] = {}
@@ -90,6 +91,8 @@ def plan(
         said.append(_describe_cost(cost, nodes))
     elif epsilon is None:
         raise BadConfig("give --epsilon for the number of trials, or --method with --shadows or --trials for the cost")
+    else:
+        _refuse_without_size({**{name: flags[name] for name in COST_OPTIONS}, "nodes": nodes - 1 and nodes})
     if epsilon is not None:
         from audit.statistics.plan import make_plan, measured_seconds
 
@@ -107,6 +110,13 @@ def plan(
         answers |= asdict(result)
         said.append(_describe(result))
     click.echo(json.dumps(answers, indent=2, sort_keys=True) if as_json else "\n\n".join(said))
+
+
+def _refuse_without_size(options: dict[str, Any]) -> None:
+    for name, value in options.items():
+        if value:
+            option = "set" if name == "settings" else name.replace("_", "-")
+            raise BadConfig(f"--{option}: describes an audit whose cost is estimated; give --shadows or --trials too")
 
 
 def _cost(attack: str, asked: dict[str, Any], flags: dict[str, Any]) -> "Cost":

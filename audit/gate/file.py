@@ -23,6 +23,7 @@ key is an option of the command of that name (`audit lira --help`), and `set` is
 says is checked by the same code as what is typed.
 """
 
+import sys
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -39,6 +40,7 @@ from condensers.spelling import did_you_mean
 
 DEFAULT_FALSE_ALARM = 1e-3
 MOST_BYTES, MOST_DOTS = 64 << 10, 20
+MOST = sys.float_info.max  # TOML has whole numbers beyond it
 # Public draws behind a recorded figure: its standard error has one degree of freedom fewer.
 DEFAULT_DRAWS, FEWEST_DRAWS = 8, 4
 OWN_KEYS = {"name", "command", "metrics", "level", "epsilon", "delta", "claim", "designs"}
@@ -146,7 +148,16 @@ def _tables(path: Path, raw: dict[str, Any], kind: str) -> list[dict[str, Any]]:
     found = raw.get(kind, [])
     if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
         raise BadConfig(f"{path.name}: {kind} must be a list of tables: write [[{kind}]]")
-    return found
+    return [_spelt(entry, f"{path.name}: [[{kind}]] {number}") for number, entry in enumerate(found, 1)]
+
+
+def _spelt(entry: dict[str, Any], where: str) -> dict[str, Any]:
+    """Keys may be written as options are, with hyphens."""
+    names = [key.replace("-", "_") for key in entry]
+    for name in names:
+        if names.count(name) > 1:
+            raise BadConfig(f"{where}: {name} is given twice, once with a hyphen; leave one of them out")
+    return dict(zip(names, entry.values(), strict=True))
 
 
 def _guarantee(entry: dict[str, Any], where: str) -> Item:
@@ -160,7 +171,12 @@ def _guarantee(entry: dict[str, Any], where: str) -> Item:
     if delta >= 1:
         raise BadConfig(f"{where}: delta={delta}: must lie in (0, 1)")
     chosen = level == "transcript" or claim is not None or "designs" in entry or "level" not in entry
-    command = "worst-case" if chosen else _text(entry, "command", where, "lira")
+    command = _text(entry, "command", where, "worst-case" if chosen else "lira")
+    if chosen and command != "worst-case":
+        raise BadConfig(
+            f"{where}: command={command!r}: this guarantee is tested by worst-case; leave command out, or give "
+            'level = "set" or "model", and neither claim nor designs'
+        )
     values = {**_values(entry, where), "delta": delta, "level": level}
     if command == "worst-case":
         values |= {"design": _designs(entry, where), "claim": claim if private or claim is not None else epsilon}
@@ -182,14 +198,15 @@ def _regression(entry: dict[str, Any], where: str) -> Item:
     method, command = _text(entry, "method", where), _text(entry, "command", where, "lira")
     name = _text(entry, "name", where, f"{command} {method}")
     metrics = entry.get("metrics")
-    if not isinstance(metrics, list) or not metrics or len(set(map(str, metrics))) < len(metrics):
+    texts = isinstance(metrics, list) and all(isinstance(metric, str) for metric in metrics)
+    if not texts or not metrics or len(set(metrics)) < len(metrics):
         raise BadConfig(f"{where}: metrics={metrics!r}: must be a list of some of {', '.join(METRICS)}")
     for metric in metrics:
         if metric not in METRICS or METRICS[metric].transcript != (command == "worst-case"):
             fit = [name for name, one in METRICS.items() if one.transcript == (command == "worst-case")]
             raise BadConfig(
                 f"{where}: {metric!r} is not a metric of `audit {command}`; there are {', '.join(fit)}"
-                f"{did_you_mean(str(metric), fit)}"
+                f"{did_you_mean(metric, fit)}"
             )
     for key in ("claim", "designs"):
         if key in entry:
@@ -223,17 +240,16 @@ def _values(entry: dict[str, Any], where: str) -> dict[str, Any]:
     """The fields of the specification that an entry gives; `set` is a table of settings."""
     values: dict[str, Any] = {}
     for key, value in entry.items():
-        name = key.replace("-", "_")
         if key in OWN_KEYS:
             continue
-        if name in RESERVED:
+        if key in RESERVED:
             raise BadConfig(f"{where}: {key} is decided by the gate; leave it out")
         if key == "set":
             if not isinstance(value, dict):
                 raise BadConfig(f"{where}: set={value!r}: must be a table such as {{ iterations = 50 }}")
             values["settings"] = as_settings(value)
         else:
-            values[name] = value
+            values[key] = value
     return values
 
 
@@ -288,7 +304,7 @@ def _text(entry: dict[str, Any], key: str, where: str, default: str | None = Non
 
 def _positive(entry: dict[str, Any], key: str, where: str, default: float | None = None) -> float:
     value = entry.get(key, default)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= MOST:
         raise BadConfig(f"{where}: {key}={value!r}: must be a positive number")
     return float(value)
 

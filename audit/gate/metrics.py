@@ -9,7 +9,7 @@ recorded value as well; where nothing leaks this alone is valid whatever the law
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -72,8 +72,6 @@ def _from_interval(
 
     One of its ends may be 0 or 1 for want of anything beyond.
     """
-    if num_units < 2:
-        return Measured(value=value, standard_error=inf, num_trials=num_units)
     law = stats.norm if is_of_share else stats.t(num_units - 1)
     reach = max(interval[1] - value, value - interval[0]) / float(law.ppf((1 + confidence) / 2))
     return Measured(value=value, standard_error=max(reach, least), num_trials=num_units)
@@ -81,7 +79,10 @@ def _from_interval(
 
 def _num_units(report: Any, num_runs: int) -> int:
     """Public draws, or runs, whichever the intervals are over."""
-    return report.game.public_draws if report.roc.interval_unit == PUBLIC_DRAWS else num_runs
+    found = report.game.public_draws if report.roc.interval_unit == PUBLIC_DRAWS else num_runs
+    if found < 2:
+        raise BadConfig("the error of a figure cannot be measured over one test run; give more shadows or test_runs")
+    return int(found)
 
 
 def _auc(report: Any, scores: tuple[np.ndarray, np.ndarray], significance: float) -> Measured:  # noqa: ARG001

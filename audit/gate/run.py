@@ -210,9 +210,11 @@ def read_baseline(gate: Gate, *, required: bool) -> dict[str, dict[str, Measured
         recorded = msgspec.json.decode(text, type=Recorded)
     except (OSError, UnicodeDecodeError, msgspec.DecodeError, RecursionError) as error:
         reason = explain(str(error))
-        raise BadData(f"{gate.baseline.name}: not a file of recorded figures ({reason}); {again}") from None
+        raise BadData(f"{gate.baseline.name}: not a file of recorded figures ({reason}); delete it, {again}") from None
     if recorded.schema != BASELINE_SCHEMA:
-        raise BadData(f"{gate.baseline.name}: schema {recorded.schema!r} is not {BASELINE_SCHEMA!r}; {again}")
+        raise BadData(
+            f"{gate.baseline.name}: schema {recorded.schema!r} is not {BASELINE_SCHEMA!r}; delete it, {again}"
+        )
     found: dict[str, dict[str, Measured]] = {}
     for item in wanted:
         kept = recorded.entries.get(item.name)

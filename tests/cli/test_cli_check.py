@@ -71,9 +71,11 @@ def test_planted_fault_is_red(tmp_path, monkeypatch, capsys):
 
 def test_less_noise_than_stated_is_not_guaranteed(tmp_path, monkeypatch, capsys):
     (tmp_path / "privacy.toml").write_text(GUARANTEE + "set = { noise_multiplier = 1.0 }\n")
-    code, out, _ = run(monkeypatch, capsys, tmp_path, "check")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "none" / "page.md"))
+    code, out, err = run(monkeypatch, capsys, tmp_path, "check")
     assert code == 4
     assert out.startswith("NOT GUARANTEED")
+    assert "page.md: cannot be written" in err
 
 
 SET_LEVEL = """

@@ -185,6 +185,9 @@ def test_bad_table_is_refused_against_one_line(audit: Run, tmp_path: Path, name:
         (("--rate", "2", "--steps", "3"), "sampling rate"),
         (("--delta", "0", "--estimator", "gaussian"), "delta > 0"),
         (("--run-column", "nowhere", "--unit", "run"), "--run-column"),
+        (("--run-column", "nowhere"), "no column 'nowhere'"),
+        (("--record-column", "nowhere"), "no column 'nowhere'"),
+        (("--score-column", "member"), "--score-column and --member-column name the same column"),
     ],
 )
 def test_bad_option_is_refused_against_one_line(audit: Run, tmp_path: Path, options: tuple[str, ...], words: str):
@@ -209,6 +212,11 @@ def test_file_that_cannot_be_read_is_refused_against_one_line(audit: Run, tmp_pa
         assert outcome.code == 2
         assert words in outcome.err
         assert outcome.err.count("\n") == 1
+
+
+def test_a_family_that_records_cannot_test_against_note(audit: Run, tmp_path: Path):
+    path = save(records_table(), tmp_path / "scores.csv")
+    assert "--rate and --steps were not used" in audit("epsilon", path, "--rate", "0.1", "--steps", "10").out
 
 
 def test_delta_zero_leaves_gaussian_estimators_out_against_note(audit: Run, tmp_path: Path):
@@ -300,6 +308,10 @@ def test_plan_out_of_reach_against_words(audit: Run):
         (("--epsilon", "1", "--confidence", "1"), "confidence"),
         (("--epsilon", "1", "--records", "0"), "records"),
         (("--epsilon", "1", "--method", "../x"), "--method"),
+        (("--epsilon", "1", "--method", "dmm"), "did you mean dm?"),
+        (("--epsilon", "1", "--nodes", "4"), "--nodes: describes an audit whose cost is estimated"),
+        (("--epsilon", "1", "--dataset", "mnist"), "--dataset: describes an audit"),
+        (("--epsilon", "1", "--set", "iterations=3"), "--set: describes an audit"),
         ((), "--epsilon"),
     ],
 )

@@ -198,6 +198,7 @@ def test_tables_go_all_the_way(run: Run) -> None:
         ("condense --method real --ipc 120 --members coins.csv --out x", "--ipc 120"),
         ("coins --out coins.csv", "already exists; coins must be drawn once"),
         ("coins --sets 0 --out x", "--sets 0: must lie in 1…1000"),
+        ("coins --export coins.csv --out x", "cannot write to coins.csv"),
     ],
 )  # fmt: skip
 def test_misuse_is_one_line(run: Run, arguments: str, message: str) -> None:

@@ -188,7 +188,10 @@ def test_recorded_figures_that_are_none_against_words_of_a_person(refused, tmp_p
     assert "missing required field value" in line
     assert "__init__" not in line
     (tmp_path / "privacy.baseline.json").write_text('{"entries": ' + "[" * 50_000)
-    assert "not a file of recorded figures" in refused("check")
+    for words in (["check"], ["check", "--update"]):
+        line = refused(*words)
+        assert "not a file of recorded figures" in line
+        assert "delete it, record with `audit check privacy.toml --update`" in line
 
 
 def test_findings_that_are_none_against_words_of_a_person(refused, tmp_path: Path) -> None:
@@ -217,6 +220,11 @@ def test_a_run_is_not_compared_with_itself(refused, tmp_path: Path) -> None:
             'seed = 100000000000000000000\n[[guarantee]]\nmethod = "ndpdc"\nepsilon = 1.0',
             "must be a whole number in 0…",
         ),
+        (f'[[guarantee]]\nmethod = "ndpdc"\nepsilon = 1{"0" * 400}', "must be a positive number"),
+        ('[[regression]]\nmethod = "dm"\nmetrics = [["auc"]]', "must be a list of some of auc"),
+        ('[[regression]]\nmethod = "dm"\nmetrics = ["auc"]\npublic-draws = 2', "need at least 4 public draws"),
+        ('[[regression]]\nmethod = "dm"\nmetrics = ["auc"]\ntest-runs = 8\ntest_runs = 16', "is given twice"),
+        ('[[guarantee]]\nmethod = "ndpdc"\nepsilon = 1.0\ncommand = "lira"', "is tested by worst-case"),
     ],
 )
 def test_a_gate_beyond_its_limits_against_its_one_line(text: str, line: str, refused, tmp_path: Path) -> None:

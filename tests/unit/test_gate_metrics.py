@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from audit.gate.metrics import METRICS, Measured, got_worse, threshold
+from audit.gate.metrics import METRICS, Measured, got_worse
+from condensers.errors import BadConfig
 from condensers.randomness import stream
 
 SIGNIFICANCE = 0.01
@@ -48,9 +49,23 @@ def test_epsilon_needs_a_bound_that_is_certain() -> None:
     assert got_worse("epsilon", Measured(**{**vars(new), "certain": 0.7}), old, SIGNIFICANCE)
 
 
-def test_one_run_never_alarms() -> None:
-    old = Measured(value=0.5, standard_error=float("inf"), num_trials=1)
-    assert threshold(old, old, SIGNIFICANCE) == float("inf")
+@pytest.mark.parametrize("metric", ["auc", "tpr at fpr 0.01", "epsilon"])
+def test_one_run_is_refused_since_no_error_can_be_recorded(metric: str) -> None:
+    report = SimpleNamespace(
+        game=SimpleNamespace(num_test_runs=1, seed=0),
+        roc=SimpleNamespace(
+            auc=0.5,
+            auc_interval=(0.4, 0.6),
+            tpr_at_fpr={"0.01": 0.0},
+            tpr_at_fpr_interval={"0.01": (0.0, 0.1)},
+            interval_confidence=0.95,
+            interval_unit="runs",
+            over_records=(),
+        ),
+        epsilon=None,
+    )
+    with pytest.raises(BadConfig, match="cannot be measured over one test run"):
+        METRICS[metric].measure(report, (np.ones((1, 10), dtype=bool), np.zeros((1, 10))), SIGNIFICANCE)
 
 
 def test_error_of_a_rate_whose_interval_ends_at_nought_against_the_other_side() -> None:

@@ -90,7 +90,8 @@ def test_a_group_whose_coins_fell_on_one_side_is_legal_and_certifies_nothing() -
 
 def test_groups_of_a_file_against_its_lines(tmp_path: Path) -> None:
     path = tmp_path / "groups: mine.csv"
-    path.write_text("# a remark\nrecord,sex,group\n2,f,x\n0,m,y\n1,f,y\n")
+    text = "# a remark\nrecord,sex,group\n2,f,x\n0,m,y\n1,f,y\n"
+    path.write_text(text, encoding="utf-8-sig")  # as Excel saves it
     assert read_grouping(str(path), None, 3).names == ("x", "y")
     assert read_grouping(str(path), None, 3).places.tolist() == [1, 1, 0]
     by_sex = read_grouping(f"{path}:sex", None, 3)

@@ -205,6 +205,7 @@ def test_signals_on_one_scale_against_theory(kind: str, values: list[float]) -> 
         ({"run": 0.5}, "column 'run' must hold whole numbers"),
         ({"member": 2}, "allowed are true, false, 1 and 0"),
         ({"logit": np.nan}, "signals are NaN or infinite"),
+        ({"logit": 1e300}, "a logit is beyond"),
         ({"role": "both"}, "must say fit or test"),
         ({"label": 0.5}, "column 'label' must hold whole numbers"),
     ],

@@ -207,7 +207,7 @@ def _read_lines(asked: str, path: Path) -> list[str]:
     try:
         if path.stat().st_size > MOST_BYTES:
             raise BadData(f"--groups {asked}: is larger than {MOST_BYTES >> 20} MiB")
-        return path.read_text(encoding="utf-8").splitlines()
+        return path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not a text file"
         raise BadData(f"--groups {asked}: neither {BY_LABEL!r} nor a readable file: {reason}") from None

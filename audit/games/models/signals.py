@@ -30,6 +30,7 @@ KINDS = ("logit", "confidence", "loss")
 ROLES = ("fit", "test")
 # A probability is kept this far from 0 and 1, about what float32 resolves, so that ln(p/(1 − p)) lies within ±16.2.
 SMALLEST_PROBABILITY = 1e-7
+LARGEST_LOGIT = 1e15  # whose square and sums of squares are finite in single precision
 MOST_BYTES = 4 << 30
 
 
@@ -81,6 +82,8 @@ def to_logits(values: np.ndarray, kind: str, where: str) -> np.ndarray:
     if not np.isfinite(signals).all():
         raise BadData(f"{where}: {int((~np.isfinite(signals)).sum())} of {signals.size} signals are NaN or infinite")
     if kind == "logit":
+        if np.abs(signals).max(initial=0.0) > LARGEST_LOGIT:
+            raise BadData(f"{where}: a logit is beyond ±{LARGEST_LOGIT:g}; divide all of them by a constant")
         return signals.astype(np.float32)
     if kind == "loss":
         if signals.min(initial=0.0) < 0:

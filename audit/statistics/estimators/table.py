@@ -3,17 +3,18 @@
 Rows are put in order of run and record, so that the order of the file changes nothing.
 """
 
-import csv
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from pyarrow import parquet
 
 from audit.data.limits import check_parquet
 from audit.statistics.estimators.evidence import Bools, Floats, RecordEvidence, RunEvidence, check_runs_differ
-from condensers.errors import BadData
+from condensers.errors import BadConfig, BadData
 
 _TRUTH = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
 
@@ -27,11 +28,19 @@ class Columns:
     run: str = "run"
     record: str = "record"
 
+    def __post_init__(self) -> None:
+        names = list(vars(self).values())
+        twice = [f"--{role}-column" for role, name in vars(self).items() if names.count(name) > 1]
+        if twice:
+            raise BadConfig(f"{' and '.join(twice)} name the same column; each needs a column of its own")
+
 
 def read_evidence(path: Path, columns: Columns, *, unit: str | None) -> RunEvidence | RecordEvidence:
     """The evidence of a file. Without a unit: runs where every run has one row, records otherwise."""
     table = read_table(path)
-    for name in (columns.score, columns.member):
+    # What has its usual name may be missing; what somebody named must be there.
+    named = [name for name in (columns.run, columns.record) if name not in vars(Columns()).values()]
+    for name in (columns.score, columns.member, *named):
         _require(table, name, path)
     if table.empty:
         raise BadData(f"{path}: 0 trials, the table has no rows")
@@ -52,24 +61,31 @@ def read_table(path: Path) -> pd.DataFrame:
         raise BadData(f"{path}: expected a .parquet or a .csv file")
     try:
         return readers[path.suffix.lower()](path)
-    except (OSError, ValueError, OverflowError, pa.ArrowException, csv.Error) as error:
+    except (OSError, ValueError, OverflowError, pa.ArrowException) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise BadData(f"{path}: cannot be read as {path.suffix[1:]}: {reason}") from None
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
+    """All columns of the file, also those that were the index of the table that was saved."""
     check_parquet(path)
-    return pd.read_parquet(path)
+    return parquet.read_table(path).to_pandas(ignore_metadata=True)
 
 
 def _read_csv(path: Path) -> pd.DataFrame:
-    """A column that stands twice would be renamed by pandas: whose scores were meant is for the person to say."""
-    with path.open(encoding="utf-8", newline="") as file:
-        names = [name.strip() for name in next(csv.reader(file), [])]
+    """A column that stands twice would be renamed by pandas, and rows that are longer than the header would be shifted:
+    which scores were meant is for the person to say."""
+    header = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, skipinitialspace=True)
+    names = [name.strip() for name in header.iloc[0]]
     for name in names:
         if names.count(name) > 1:
             raise BadData(f"{path}: has two columns {name!r}; leave one of them out or rename it")
-    return pd.read_csv(path, low_memory=False)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            return pd.read_csv(path, index_col=False, low_memory=False, skipinitialspace=True)
+    except pd.errors.ParserWarning:
+        raise BadData(f"{path}: its rows have more cells than its header, which names {', '.join(names)}") from None
 
 
 def _require(table: pd.DataFrame, name: str, path: Path) -> None:
@@ -86,7 +102,13 @@ def _rows_per_run(table: pd.DataFrame, columns: Columns, path: Path) -> pd.Serie
         return None
     if table[columns.run].isna().any():
         raise BadData(f"{path}: column {columns.run!r} has empty cells; every row needs its run")
+    _refuse_lists(table, columns.run, path)
     return table.groupby(columns.run, sort=True).size()
+
+
+def _refuse_lists(table: pd.DataFrame, name: str, path: Path) -> None:
+    if not table[name].map(pd.api.types.is_hashable).all():
+        raise BadData(f"{path}: column {name!r} holds lists; every cell must be one number or one word")
 
 
 def _scores(table: pd.DataFrame, columns: Columns, path: Path) -> Floats:
@@ -130,6 +152,7 @@ def _records(table: pd.DataFrame, columns: Columns, path: Path, rows_per_run: pd
     keys = [name for name in (columns.run, columns.record) if name in table.columns]
     num_runs = 1 if rows_per_run is None else rows_per_run.size
     if columns.record in table.columns:
+        _refuse_lists(table, columns.record, path)
         twice = table.duplicated(keys)
         if twice.any():
             raise BadData(
