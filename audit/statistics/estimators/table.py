@@ -107,7 +107,7 @@ def _rows_per_run(table: pd.DataFrame, columns: Columns, path: Path) -> pd.Serie
 
 
 def _refuse_lists(table: pd.DataFrame, name: str, path: Path) -> None:
-    if not table[name].map(pd.api.types.is_hashable).all():
+    if table[name].dtype == object and not table[name].map(pd.api.types.is_hashable).all():
         raise BadData(f"{path}: column {name!r} holds lists; every cell must be one number or one word")
 
 
