@@ -55,8 +55,8 @@ class ShardRequest:
 
     `start` is a learner before it has seen anything, without an axis of learners. `learn` moves learners `[units, …]`,
     a multiple of the runs with those of one run together, by the records of their shards; `vectors` makes
-    `[runs, count, dim]` of one learner per run. All three are public functions of earlier releases. A loop can go on from
-    a checkpoint if `door.start_learners` was called before it.
+    `[runs, count, dim]` of one learner per run. All three are public functions of earlier releases. A loop can go on
+    from a checkpoint if `door.start_learners` was called before it.
     """
 
     shards: int
