@@ -72,7 +72,8 @@ def explain_bars(rows: Sequence[EpsilonRow]) -> str:
         text += " Ceilings beyond the right edge are cut there."
     if any(row.claimed is not None for row in rows):
         text += (
-            " The mark is the ε that is proved or claimed; a filled bar that extends beyond it contradicts the claim."
+            " The mark is the ε that is proved or claimed. A filled bar that extends beyond it contradicts the claim "
+            "with the confidence of that bar alone; the verdict allows for all looks at the claim, and decides."
         )
     if any(not row.certified for row in rows):
         text += " Hatched bars are point estimates and not bounds."
