@@ -226,12 +226,9 @@ class Door:
         """
         self._check(clip, sound=accounted and not reveal_size)
         event = Event(
-            group=request.group,
-            sampling=request.sampling,
-            noise_multiplier=noise_multiplier,
-            accounted=accounted,
+            group=request.group, sampling=request.sampling, noise_multiplier=noise_multiplier, accounted=accounted,
             of="batch",
-        )
+        )  # fmt: skip
         index = self.ledger.num_releases
         (sample,), noise = self._draw([request], dim, index)
         records = gather(self.__pool, sample, self._records(request.group).start)
