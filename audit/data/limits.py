@@ -91,10 +91,12 @@ def check_parquet(path: Path) -> None:
 
 
 def read_text(path: Path, most: int = MOST_TEXT) -> str:
-    """The text of a file that a person wrote or may have written; raises OSError and UnicodeDecodeError."""
+    """The text of a file that a person wrote or may have written, without the byte order mark that spreadsheets put
+    before it; raises OSError and UnicodeDecodeError.
+    """
     if path.is_file() and path.stat().st_size > most:
         raise BadData(f"{path}: has {_size(path.stat().st_size)}; at most {_size(most)} may be read")
-    return path.read_text(encoding="utf-8")
+    return path.read_text(encoding="utf-8-sig")
 
 
 def _size(num_bytes: float) -> str:

@@ -168,7 +168,7 @@ def test_a_mask_that_is_none_is_one_line(tmp_path: Path, text: str | None, said:
 
 
 def test_masks_of_tables_are_named_in_a_file(tmp_path: Path) -> None:
-    (tmp_path / "m").write_text("# columns\n3, 1\n")
+    (tmp_path / "m").write_text("\ufeff# columns\n3, 1\n", encoding="utf-8")
     assert np.flatnonzero(choose_mask(str(tmp_path / "m"), (5,))).tolist() == [1, 3]
     with pytest.raises(AuditError, match="rows of a table"):
         choose_mask("centre", (5,))

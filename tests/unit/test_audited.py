@@ -53,8 +53,9 @@ def test_canaries_are_audited_records(digits: Pool) -> None:
 
 def test_a_file_names_the_audited_records(tmp_path: Path, digits: Pool) -> None:
     path = tmp_path / "records.txt"
-    path.write_text("# mine\n17, 3\n1500\n")
-    assert choose_audited(str(path), digits, {}, 0) == [3, 17, 1500]
+    for mark in ("", "\ufeff"):  # of byte order, as spreadsheets write it
+        path.write_text(f"{mark}# mine\n17, 3\n1500\n", encoding="utf-8")
+        assert choose_audited(str(path), digits, {}, 0) == [3, 17, 1500]
     for text, said in (("3 3", "twice"), ("1797", "no ordinary record 1797"), ("x", "holds 'x'")):
         path.write_text(text)
         with pytest.raises(BadData, match=said):
@@ -167,6 +168,7 @@ def test_coins_of_audited_records_are_read_back(tmp_path: Path, digits: Pool) ->
     checksum = pool_checksum(digits)
     coins = Coins(dataset="digits", checksum=checksum, members=members, audited=audited)
     write_coins(path, coins, pool_rows("digits"), digits.labels.numpy())
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())  # as a spreadsheet saves it
     found = read_coins(path, dataset="digits", checksum=checksum, num_records=digits.num_records)
     assert np.array_equal(found.members, members)
     assert found.audited is not None

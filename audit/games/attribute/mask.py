@@ -44,7 +44,7 @@ def _read(asked: str, num_features: int) -> np.ndarray:
     try:
         if path.stat().st_size > MOST_BYTES:
             raise BadData(f"--masked {asked}: is larger than {MOST_BYTES >> 20} MiB")
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not a text file"
         raise BadData(f"--masked {asked}: neither {', '.join(PARTS)} nor a readable file: {reason}") from None

@@ -59,7 +59,7 @@ def _draw(number: int, pool: Pool, ordinary: np.ndarray, seed: int) -> np.ndarra
 
 def _read(path: Path, pool: Pool, ordinary: np.ndarray) -> np.ndarray:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not a text file"
         raise BadData(f"--audited {path}: neither a number nor a readable file: {reason}") from None
