@@ -149,12 +149,21 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], *, digest: str, condensation: str = "") -> None:
     """Write a shard or a checkpoint."""
-    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    tensors = _apart({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
     # One entry: the library writes several in an order that changes from process to process.
     label = {"name": path.name, "digest": digest, "sha256": _checksum(tensors, condensation)}
     label |= {"condensation": condensation} if condensation else {}
     content = save(tensors, metadata={"audit": json.dumps(label, sort_keys=True)})
     write_atomically(path, lambda temporary: _write_bytes(temporary, content))
+
+
+def _apart(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The same, each in memory of its own: the format refuses what is shared, which the state of a loop may be."""
+    places = [tensor.untyped_storage().data_ptr() for tensor in tensors.values()]
+    return {
+        name: tensor.clone() if place in places[:number] else tensor
+        for number, (place, (name, tensor)) in enumerate(zip(places, tensors.items(), strict=True))
+    }
 
 
 def read_tensors(path: Path, *, digest: str, condensation: str | None = None) -> dict[str, Tensor]:

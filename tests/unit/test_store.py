@@ -213,6 +213,16 @@ def resolve(flags: str) -> AuditConfig:
     return resolve_config(spec_of(f"lira {tiny} {flags}"), None)[0]
 
 
+def test_tensors_that_share_memory_are_kept(tmp_path: Path) -> None:
+    """As in the state of a loop whose moments start as one tensor."""
+    whole = torch.arange(6.0).view(2, 3)
+    state = {"all": whole, "again": whole, "row": whole[0], "empty": whole[:0], "empty too": whole[:0]}
+    write_tensors(tmp_path / "state", state, digest="d")
+    found = read_tensors(tmp_path / "state", digest="d")
+    assert found.keys() == state.keys()
+    assert all(torch.equal(found[name], state[name]) for name in state)
+
+
 class Interruption(Exception):
     """Stands for a kill in the middle of a shard."""
 
