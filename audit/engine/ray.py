@@ -9,6 +9,7 @@ import atexit
 import contextlib
 import logging
 import os
+import signal
 import socket
 import sys
 import threading
@@ -103,7 +104,7 @@ class Ray:
             os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", "600")
         _require_answer(address)
         try:
-            with _silenced():
+            with _silenced(), _own_end():
                 ray.init(
                     # Without an address Ray would join whatever cluster was started on this machine last.
                     address=address or "local",
@@ -133,6 +134,15 @@ def _silenced() -> Iterator[None]:
         os.dup2(kept, 2)
         os.close(kept)
         os.close(nowhere)
+
+
+@contextlib.contextmanager
+def _own_end() -> Iterator[None]:
+    """Keep what this process does at SIGTERM: Ray would end it on the spot."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    if callable(before) and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, before)
 
 
 def _head_of(ray: Any) -> tuple[str, int] | None:

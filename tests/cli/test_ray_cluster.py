@@ -186,11 +186,14 @@ def test_lost_head_ends_in_one_line_and_the_audit_resumes(cluster: Cluster, tmp_
     assert_same_bytes(again, calm, "lira")
 
 
-def test_ctrl_c_keeps_what_is_finished_and_the_audit_goes_on_without_ray(cluster: Cluster, tmp_path: Path) -> None:
-    """Workers are told to stop; the bytes are those of an undisturbed audit."""
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_keeps_what_is_finished_and_the_audit_goes_on_without_ray(
+    sent: signal.Signals, cluster: Cluster, tmp_path: Path
+) -> None:
+    """Workers are told to stop; the bytes are those of an undisturbed audit. SIGTERM ends the time of a job."""
     out, calm = (tmp_path / name for name in ("ray", "calm"))
     process, command, hold = start_held(out, cluster, tmp_path)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(sent)
     said = finish(process, 3)
     assert re.search(r"audit: interrupted: .*12 runs.* run the same command again", said)
     assert "Traceback" not in said
