@@ -104,7 +104,7 @@ class Ray:
             os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", "600")
         _require_answer(address)
         try:
-            with _silenced(), _own_end():
+            with _silenced(), _own_sigterm():
                 ray.init(
                     # Without an address Ray would join whatever cluster was started on this machine last.
                     address=address or "local",
@@ -137,7 +137,7 @@ def _silenced() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _own_end() -> Iterator[None]:
+def _own_sigterm() -> Iterator[None]:
     """Keep what this process does at SIGTERM: Ray would end it on the spot."""
     before = signal.getsignal(signal.SIGTERM)
     yield
